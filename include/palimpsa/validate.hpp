@@ -1,0 +1,300 @@
+#pragma once
+/// @file
+/// The contract, checked before anything is written. `check_shapes` needs only what the host sees (also for device tensors);
+/// `check_values` reads cu_seqlens, gates, priors and slots, so it is for tensors in host memory.
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+#include "palimpsa/arguments.hpp"
+#include "palimpsa/error.hpp"
+#include "palimpsa/rule.hpp"
+#include "palimpsa/shape.hpp"
+
+namespace palimpsa {
+
+/// The largest K and V of the contract.
+inline constexpr std::int64_t max_channels = 256;
+
+namespace detail {
+
+inline std::string extents_text(std::initializer_list<std::int64_t> extents) {
+  std::string text = "[";
+  char const* separator = "";
+  for (std::int64_t e : extents) {
+    text += separator + std::to_string(e);
+    separator = ", ";
+  }
+  return text + "]";
+}
+
+template <class T>
+bool has_extents(view<T> const& tensor, std::initializer_list<std::int64_t> extents) {
+  if (tensor.rank != static_cast<int>(extents.size())) return false;
+  int axis = 0;
+  for (std::int64_t e : extents)
+    if (tensor.extent[axis++] != e) return false;
+  return true;
+}
+
+template <class T>
+std::int64_t element_count(view<T> const& tensor) {
+  std::int64_t n = 1;
+  for (int axis = 0; axis < tensor.rank; ++axis) n *= tensor.extent[axis];
+  return n;
+}
+
+/// Pointer present wherever an element is.
+template <class T>
+void require_memory(std::string const& name, view<T> const& tensor) {
+  if (tensor.data == nullptr && element_count(tensor) > 0)
+    throw argument_error(name, "a pointer to " + std::to_string(element_count(tensor)) + " elements", "a null pointer");
+}
+
+/// An input: shape `extents` (`symbols` says it in letters), memory behind it.
+template <class T>
+void require(std::string const& name, view<T> const& tensor, char const* symbols,
+             std::initializer_list<std::int64_t> extents) {
+  if (!has_extents(tensor, extents))
+    throw argument_error(name, symbols + (" = " + extents_text(extents)), shape_text(tensor));
+  require_memory(name, tensor);
+}
+
+/// An output: as an input, and no two of its elements may share memory.
+template <class T>
+void require_writable(std::string const& name, view<T> const& tensor, char const* symbols,
+                      std::initializer_list<std::int64_t> extents) {
+  require(name, tensor, symbols, extents);
+  for (int axis = 0; axis < tensor.rank; ++axis)
+    if (tensor.stride[axis] == 0 && tensor.extent[axis] > 1)
+      throw argument_error(name, "a stride other than 0 along axis " + std::to_string(axis) + ", since it is written",
+                           "stride 0");
+}
+
+inline void require_channels(std::string const& name, std::int64_t channels) {
+  if (channels < 1 || channels > max_channels)
+    throw argument_error(name, "a last axis from 1 to " + std::to_string(max_channels), std::to_string(channels));
+}
+
+/// q, k, v and the sizes they fix.
+template <class Storage>
+scan_shape shape_of_tokens(view<Storage const> q, view<Storage const> k, view<Storage const> v) {
+  if (q.rank != 4) throw argument_error("q", "[B,T,HK,K]", shape_text(q));
+  if (v.rank != 4) throw argument_error("v", "[B,T,HV,V]", shape_text(v));
+  scan_shape s;
+  s.batch = s.sequences = q.extent[0];
+  s.tokens = q.extent[1];
+  s.key_heads = q.extent[2];
+  s.keys = q.extent[3];
+  s.value_heads = v.extent[2];
+  s.values = v.extent[3];
+  if (s.batch < 0 || s.tokens < 0) throw argument_error("q", "sizes of at least 0", shape_text(q));
+  require_channels("q", s.keys);
+  require_channels("v", s.values);
+  if (s.key_heads < 1) throw argument_error("q", "at least one key head", shape_text(q));
+  if (s.value_heads < 1 || s.value_heads % s.key_heads != 0)
+    throw argument_error("v", "a multiple of " + std::to_string(s.key_heads) + " (the key heads) value heads",
+                         std::to_string(s.value_heads));
+  require("q", q, "[B,T,HK,K]", {s.batch, s.tokens, s.key_heads, s.keys});
+  require("k", k, "[B,T,HK,K]", {s.batch, s.tokens, s.key_heads, s.keys});
+  require("v", v, "[B,T,HV,V]", {s.batch, s.tokens, s.value_heads, s.values});
+  return s;
+}
+
+template <class Rule, class T>
+void require_beta(std::string const& name, view<T> const& beta, scan_shape const& s) {
+  if (!beta.present()) return;
+  if (Rule::keeps_full || beta.rank == 3)
+    require(name, beta, "[B,T,HV]", {s.batch, s.tokens, s.value_heads});
+  else
+    require(name, beta, "[B,T,HV] or [B,T,HV,V]", {s.batch, s.tokens, s.value_heads, s.values});
+}
+
+template <class Rule, class T>
+void require_gate(std::string const& name, view<T> const& gate, scan_shape const& s) {
+  constexpr gate_scope scope = Rule::forget_type::scope;
+  if (!gate.present()) return;
+  if constexpr (scope == gate_scope::none)
+    throw argument_error(name, "absent, since this rule forgets nothing", shape_text(gate));
+  else if constexpr (scope == gate_scope::constant)
+    require(name, gate, "[HV]", {s.value_heads});
+  else if constexpr (scope == gate_scope::head)
+    require(name, gate, "[B,T,HV]", {s.batch, s.tokens, s.value_heads});
+  else
+    require(name, gate, "[B,T,HV,K]", {s.batch, s.tokens, s.value_heads, s.keys});
+}
+
+template <class Rule, class T>
+void require_prior(std::string const& name, view<T> const& prior, scan_shape const& s) {
+  if constexpr (!Rule::keeps_precision) {
+    if (prior.present()) throw argument_error(name, "absent, since this rule keeps no precision", shape_text(prior));
+  } else if constexpr (Rule::keeps_full) {
+    if (prior.rank == 2)
+      require(name, prior, "[HV,K]", {s.value_heads, s.keys});
+    else
+      require(name, prior, "[HV] or [HV,K]", {s.value_heads});
+  } else {
+    require(name, prior, "[HV]", {s.value_heads});
+  }
+}
+
+/// η or its like, if present.
+template <class T>
+void require_eta(std::string const& name, view<T> const& eta, scan_shape const& s, std::int64_t states,
+                 char const* symbols = "[N,HV,V,K]") {
+  if (!eta.present()) return;
+  if constexpr (std::is_const_v<T>)
+    require(name, eta, symbols, {states, s.value_heads, s.values, s.keys});
+  else
+    require_writable(name, eta, symbols, {states, s.value_heads, s.values, s.keys});
+}
+
+/// J or its like, if present; refused where the rule keeps none.
+template <class Rule, class T>
+void require_evidence(std::string const& name, view<T> const& evidence, scan_shape const& s, std::int64_t states) {
+  if (!evidence.present()) return;
+  if constexpr (!Rule::keeps_precision) {
+    throw argument_error(name, "absent, since this rule keeps no precision", shape_text(evidence));
+  } else {
+    std::int64_t const rows = Rule::keeps_full ? s.keys : s.values;
+    char const* const symbols = Rule::keeps_full ? "[N,HV,K,K]" : "[N,HV,V,K]";
+    if constexpr (std::is_const_v<T>)
+      require(name, evidence, symbols, {states, s.value_heads, rows, s.keys});
+    else
+      require_writable(name, evidence, symbols, {states, s.value_heads, rows, s.keys});
+  }
+}
+
+template <class Rule, class T>
+void require_variance(std::string const& name, view<T> const& variance, scan_shape const& s) {
+  if (!variance.present()) return;
+  if constexpr (!Rule::keeps_precision)
+    throw argument_error(name, "absent, since this rule keeps no precision", shape_text(variance));
+  else if constexpr (std::is_const_v<T>)
+    require(name, variance, "[B,T,HV,V]", {s.batch, s.tokens, s.value_heads, s.values});
+  else
+    require_writable(name, variance, "[B,T,HV,V]", {s.batch, s.tokens, s.value_heads, s.values});
+}
+
+inline void require_scale(double scale) {
+  if (!(scale - scale == 0)) throw argument_error("scale", "a finite number", std::to_string(scale));
+}
+
+}  // namespace detail
+
+/// Checks everything of a scan's inputs that does not need their contents, and returns the sizes.
+/// @throws argument_error  naming the tensor, what was expected and what was given
+template <any_rule Rule, class Storage, class Scalar>
+scan_shape check_shapes(scan_inputs<Storage, Scalar> const& in) {
+  scan_shape s = detail::shape_of_tokens<Storage>(in.q, in.k, in.v);
+  if (in.cu_seqlens.present()) {
+    if (s.batch != 1) throw argument_error("q", "B = 1 with cu_seqlens", "B = " + std::to_string(s.batch));
+    if (in.cu_seqlens.rank != 1 || in.cu_seqlens.extent[0] < 1)
+      throw argument_error("cu_seqlens", "[N+1], at least one boundary", std::to_string(in.cu_seqlens.extent[0]));
+    if (in.cu_seqlens.data == nullptr) throw argument_error("cu_seqlens", "a pointer", "a null pointer");
+    s.sequences = in.cu_seqlens.extent[0] - 1;
+  }
+  detail::require_beta<Rule>("beta", in.beta, s);
+  detail::require_gate<Rule>("log_decay", in.log_decay, s);
+  detail::require_prior<Rule>("prior", in.prior, s);
+  detail::require_eta("initial_eta", in.initial_eta, s, s.sequences);
+  detail::require_evidence<Rule>("initial_evidence", in.initial_evidence, s, s.sequences);
+  detail::require_scale(in.scale);
+  return s;
+}
+
+/// Checks a scan's outputs against its sizes.
+/// @throws argument_error
+template <any_rule Rule, class Storage, class Scalar>
+void check_shapes(scan_outputs<Storage, Scalar> const& out, scan_shape const& s) {
+  detail::require_writable("out", out.out, "[B,T,HV,V]", {s.batch, s.tokens, s.value_heads, s.values});
+  detail::require_variance<Rule>("out_variance", out.out_variance, s);
+  detail::require_eta("final_eta", out.final_eta, s, s.sequences);
+  detail::require_evidence<Rule>("final_evidence", out.final_evidence, s, s.sequences);
+}
+
+/// Checks a backward pass's cotangents and gradients against the sizes and the inputs they belong to.
+/// @throws argument_error
+template <any_rule Rule, class Storage, class Scalar>
+void check_shapes(scan_inputs<Storage, Scalar> const& in, scan_cotangents<Storage, Scalar> const& up,
+                  scan_gradients<Storage, Scalar> const& down, scan_shape const& s) {
+  using detail::require_writable;
+  if (up.grad_out.present())
+    detail::require("grad_out", up.grad_out, "[B,T,HV,V]", {s.batch, s.tokens, s.value_heads, s.values});
+  if (Rule::keeps_full && up.grad_out_variance.present())
+    throw argument_error("grad_out_variance", "absent: the variance of a full memory has no gradient",
+                         shape_text(up.grad_out_variance));
+  detail::require_variance<Rule>("grad_out_variance", up.grad_out_variance, s);
+  detail::require_eta("grad_final_eta", up.grad_final_eta, s, s.sequences);
+  detail::require_evidence<Rule>("grad_final_evidence", up.grad_final_evidence, s, s.sequences);
+
+  auto const like_input = [&](char const* name, auto const& gradient, auto const& input, char const* input_name) {
+    if (!gradient.present()) return;
+    if (!input.present())
+      throw argument_error(name, std::string("absent, since ") + input_name + " is absent", shape_text(gradient));
+  };
+  like_input("grad_beta", down.grad_beta, in.beta, "beta");
+  like_input("grad_log_decay", down.grad_log_decay, in.log_decay, "log_decay");
+  like_input("grad_prior", down.grad_prior, in.prior, "prior");
+
+  if (down.grad_q.present())
+    require_writable("grad_q", down.grad_q, "[B,T,HK,K]", {s.batch, s.tokens, s.key_heads, s.keys});
+  if (down.grad_k.present())
+    require_writable("grad_k", down.grad_k, "[B,T,HK,K]", {s.batch, s.tokens, s.key_heads, s.keys});
+  if (down.grad_v.present())
+    require_writable("grad_v", down.grad_v, "[B,T,HV,V]", {s.batch, s.tokens, s.value_heads, s.values});
+  auto const shaped_as = [](char const* name, auto const& gradient, auto const& input) {
+    if (!gradient.present()) return;
+    bool same = gradient.rank == input.rank;
+    for (int axis = 0; same && axis < input.rank; ++axis) same = gradient.extent[axis] == input.extent[axis];
+    if (!same) throw argument_error(name, "the shape of its input, " + shape_text(input), shape_text(gradient));
+    detail::require_memory(name, gradient);
+    for (int axis = 0; axis < gradient.rank; ++axis)
+      if (gradient.stride[axis] == 0 && gradient.extent[axis] > 1)
+        throw argument_error(name, "a stride other than 0 along axis " + std::to_string(axis) + ", since it is written",
+                             "stride 0");
+  };
+  shaped_as("grad_beta", down.grad_beta, in.beta);
+  shaped_as("grad_log_decay", down.grad_log_decay, in.log_decay);
+  shaped_as("grad_prior", down.grad_prior, in.prior);
+  detail::require_eta("grad_initial_eta", down.grad_initial_eta, s, s.sequences);
+  detail::require_evidence<Rule>("grad_initial_evidence", down.grad_initial_evidence, s, s.sequences);
+}
+
+/// Checks everything of a step that does not need the contents of its tensors, and returns the sizes (tokens = n, sequences = B).
+/// @throws argument_error
+template <any_rule Rule, class Storage, class Scalar>
+scan_shape check_shapes(step_arguments<Storage, Scalar> const& a) {
+  scan_shape const s = detail::shape_of_tokens<Storage>(a.q, a.k, a.v);
+  detail::require_beta<Rule>("beta", a.beta, s);
+  detail::require_gate<Rule>("log_decay", a.log_decay, s);
+  detail::require_prior<Rule>("prior", a.prior, s);
+  if (a.eta.rank != 4) throw argument_error("eta", "[slots,HV,V,K]", shape_text(a.eta));
+  std::int64_t const slots = a.eta.extent[0];
+  detail::require_eta("eta", a.eta, s, slots, "[slots,HV,V,K]");
+  if (Rule::keeps_precision && !a.evidence.present())
+    throw argument_error("evidence", "a pool beside eta, since this rule keeps a precision", "absent");
+  detail::require_evidence<Rule>("evidence", a.evidence, s, slots);
+  auto const slots_shape = [&](char const* name, index_view const& list, bool per_token) {
+    if (!list.present()) return;
+    bool const one = list.rank == 1 && list.extent[0] == s.batch;
+    bool const each = per_token && list.rank == 2 && list.extent[0] == s.batch && list.extent[1] == s.tokens;
+    if (!one && !each)
+      throw argument_error(name, per_token ? "[B] or [B,n]" : "[B]",
+                           list.rank == 1 ? detail::extents_text({list.extent[0]})
+                                          : detail::extents_text({list.extent[0], list.extent[1]}));
+    if (list.data == nullptr && list.extent[0] * list.extent[1] > 0)
+      throw argument_error(name, "a pointer", "a null pointer");
+  };
+  slots_shape("slot_in", a.slot_in, false);
+  slots_shape("slot_out", a.slot_out, true);
+  if (!a.slot_in.present() && slots < s.batch)
+    throw argument_error("eta", "at least B = " + std::to_string(s.batch) + " slots without slot_in", std::to_string(slots));
+  detail::require_writable("out", a.out, "[B,n,HV,V]", {s.batch, s.tokens, s.value_heads, s.values});
+  detail::require_variance<Rule>("out_variance", a.out_variance, s);
+  detail::require_scale(a.scale);
+  return s;
+}
+
+}  // namespace palimpsa

@@ -1,0 +1,155 @@
+#pragma once
+/// @file
+/// The part of the contract that only the contents of host tensors can break: boundaries, gates, priors, slots.
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "palimpsa/validate.hpp"
+
+namespace palimpsa {
+namespace detail {
+
+inline void check_boundaries(index_view const& cu_seqlens, std::int64_t tokens) {
+  if (!cu_seqlens.present()) return;
+  std::int64_t const last = cu_seqlens.extent[0] - 1;
+  if (cu_seqlens(0) != 0) throw argument_error("cu_seqlens[0]", "0", std::to_string(cu_seqlens(0)));
+  for (std::int64_t n = 0; n < last; ++n)
+    if (cu_seqlens(n + 1) < cu_seqlens(n))
+      throw argument_error("cu_seqlens[" + std::to_string(n + 1) + "]", "at least " + std::to_string(cu_seqlens(n)),
+                           std::to_string(cu_seqlens(n + 1)));
+  if (cu_seqlens(last) != tokens)
+    throw argument_error("cu_seqlens[" + std::to_string(last) + "]", "T = " + std::to_string(tokens),
+                         std::to_string(cu_seqlens(last)));
+}
+
+/// Applies f(value, position text) to every element of a tensor of rank ≤ 4.
+template <class T, class F>
+void for_each_element(view<T> const& tensor, F f) {
+  if (!tensor.present()) return;
+  std::int64_t extent[4], index[4];
+  for (int axis = 0; axis < 4; ++axis) extent[axis] = axis < tensor.rank ? tensor.extent[axis] : 1;
+  for (index[0] = 0; index[0] < extent[0]; ++index[0])
+    for (index[1] = 0; index[1] < extent[1]; ++index[1])
+      for (index[2] = 0; index[2] < extent[2]; ++index[2])
+        for (index[3] = 0; index[3] < extent[3]; ++index[3]) f(*tensor.at(index[0], index[1], index[2], index[3]), index);
+}
+
+template <class T>
+std::string element_name(char const* name, view<T> const& tensor, std::int64_t const* index) {
+  std::string text = std::string(name) + "[";
+  for (int axis = 0; axis < tensor.rank; ++axis) text += (axis > 0 ? ", " : "") + std::to_string(index[axis]);
+  return text + "]";
+}
+
+/// log_decay ≤ 0. A NaN passes: it stays in its own head and sequence.
+template <class T>
+void check_gates(view<T> const& log_decay) {
+  for_each_element(log_decay, [&](T const& x, std::int64_t const* index) {
+    if (x > 0)
+      throw argument_error(element_name("log_decay", log_decay, index), "a natural logarithm of the gate, at most 0",
+                           std::to_string(x));
+  });
+}
+
+/// prior > 0 and finite.
+template <class T>
+void check_prior(view<T> const& prior) {
+  for_each_element(prior, [&](T const& x, std::int64_t const* index) {
+    if (!(x > 0) || x - x != 0)
+      throw argument_error(element_name("prior", prior, index), "a finite precision above 0", std::to_string(x));
+  });
+}
+
+/// Evidence of a full memory is symmetric, to the rounding of whoever made it.
+template <class T>
+void check_symmetric(view<T> const& evidence) {
+  for_each_element(evidence, [&](T const& x, std::int64_t const* index) {
+    T const y = *evidence.at(index[0], index[1], index[3], index[2]);
+    T const bound = T(1e-4) * ((x < 0 ? -x : x) + (y < 0 ? -y : y));
+    T const gap = x < y ? y - x : x - y;
+    if (gap > bound)
+      throw argument_error(element_name("initial_evidence", evidence, index), "a symmetric matrix per head",
+                           std::to_string(x) + " against " + std::to_string(y) + " across the diagonal");
+  });
+}
+
+}  // namespace detail
+
+/// Checks what only the contents of a scan's inputs can break. Host memory only.
+/// @throws argument_error
+template <any_rule Rule, class Storage, class Scalar>
+void check_values(scan_inputs<Storage, Scalar> const& in, scan_shape const& s) {
+  detail::check_boundaries(in.cu_seqlens, s.tokens);
+  detail::check_gates(in.log_decay);
+  detail::check_prior(in.prior);
+  if constexpr (Rule::keeps_full) detail::check_symmetric(in.initial_evidence);
+}
+
+/// A slot that a row of a step writes.
+struct written_slot {
+  std::int64_t slot;  ///< number in the pool
+  std::int64_t row;   ///< batch row
+};
+
+/// How many written_slot entries check_values needs as scratch for a step.
+template <class Storage, class Scalar>
+std::int64_t written_slots(step_arguments<Storage, Scalar> const& a, scan_shape const& s) {
+  bool const snapshots = a.slot_out.present() && a.slot_out.rank == 2;
+  return a.slot_in.present() || a.slot_out.present() ? s.batch * (snapshots ? s.tokens : 1) : 0;
+}
+
+/// Where row b of a step reads its state; -1 = inert row.
+template <class Storage, class Scalar>
+std::int64_t slot_read(step_arguments<Storage, Scalar> const& a, std::int64_t b) {
+  return a.slot_in.present() ? a.slot_in(b) : b;
+}
+
+/// Where row b of a step writes its state after token t; -1 = nowhere.
+template <class Storage, class Scalar>
+std::int64_t slot_written(step_arguments<Storage, Scalar> const& a, scan_shape const& s, std::int64_t b, std::int64_t t) {
+  if (a.slot_out.present() && a.slot_out.rank == 2) return a.slot_out(b, t);
+  if (t + 1 != s.tokens) return -1;
+  return a.slot_out.present() ? a.slot_out(b) : slot_read(a, b);
+}
+
+/// Checks gates, prior and slots of a step: every slot in range, none written twice, none written that another row reads.
+/// Host memory only. `scratch` has written_slots(a, s) entries.
+/// @throws argument_error
+template <any_rule Rule, class Storage, class Scalar>
+void check_values(step_arguments<Storage, Scalar> const& a, scan_shape const& s, written_slot* scratch) {
+  detail::check_gates(a.log_decay);
+  detail::check_prior(a.prior);
+  if (written_slots(a, s) == 0) return;
+  std::int64_t const slots = a.eta.extent[0];
+  auto const name = [](char const* list, std::int64_t row) { return std::string(list) + "[" + std::to_string(row) + "]"; };
+  auto const in_range = [&](char const* list, std::int64_t row, std::int64_t slot) {
+    if (slot < -1 || slot >= slots)
+      throw argument_error(name(list, row), "-1 or a slot below " + std::to_string(slots), std::to_string(slot));
+  };
+  written_slot* end = scratch;
+  for (std::int64_t b = 0; b < s.batch; ++b) {
+    in_range("slot_in", b, slot_read(a, b));
+    if (slot_read(a, b) < 0) continue;
+    for (std::int64_t t = 0; t < s.tokens; ++t) {
+      std::int64_t const slot = slot_written(a, s, b, t);
+      in_range("slot_out", b, slot);
+      if (slot >= 0) *end++ = {slot, b};
+    }
+  }
+  auto const before = [](written_slot x, written_slot y) { return x.slot != y.slot ? x.slot < y.slot : x.row < y.row; };
+  std::sort(scratch, end, before);
+  for (written_slot* w = scratch; w + 1 < end; ++w)
+    if (w[0].slot == w[1].slot)
+      throw argument_error(name("slot_out", w[1].row), "a slot that nothing else in the call writes",
+                           "slot " + std::to_string(w->slot) + ", also written by row " + std::to_string(w->row));
+  for (std::int64_t b = 0; b < s.batch; ++b) {
+    written_slot const* const w = std::lower_bound(scratch, end, written_slot{slot_read(a, b), -1}, before);
+    if (w != end && w->slot == slot_read(a, b) && w->row != b)
+      throw argument_error(name("slot_out", w->row), "a slot that no other row reads",
+                           "slot " + std::to_string(w->slot) + ", read by row " + std::to_string(b));
+  }
+}
+
+}  // namespace palimpsa

@@ -1,0 +1,21 @@
+# cmake -DCOMPILER=... -DFLAGS=... -DSOURCE=... -P must_be_refused.cmake
+file(STRINGS "${SOURCE}" first_line LIMIT_COUNT 1)
+if(NOT first_line MATCHES "^// expect: (.+)$")
+  message(FATAL_ERROR "the first line of ${SOURCE} must read: // expect: <regular expression>")
+endif()
+set(expected "${CMAKE_MATCH_1}")
+
+execute_process(COMMAND "${COMPILER}" ${FLAGS} -DPALIMPSA_CONTROL "${SOURCE}" RESULT_VARIABLE failed ERROR_VARIABLE text)
+if(failed)
+  message(FATAL_ERROR "with PALIMPSA_CONTROL the program is right and must compile:\n${text}")
+endif()
+
+execute_process(COMMAND "${COMPILER}" ${FLAGS} "${SOURCE}" RESULT_VARIABLE failed ERROR_VARIABLE text)
+if(NOT failed)
+  message(FATAL_ERROR "the program is wrong and compiled")
+endif()
+if(NOT text MATCHES "${expected}")
+  message(FATAL_ERROR "refused, but not with \"${expected}\":\n${text}")
+endif()
+string(REGEX MATCH "[^\n]*error: [^\n]*" sentence "${text}")
+message(STATUS "refused: ${sentence}")

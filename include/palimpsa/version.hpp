@@ -11,7 +11,7 @@
 
 namespace palimpsa {
 
-/// A version by its three numbers. They are macros too, because #if cannot read a constant.
+/// A version by its three numbers. They are macros too, because the preprocessor reads no constants.
 struct version_number {
   int major;  ///< PALIMPSA_VERSION_MAJOR
   int minor;  ///< PALIMPSA_VERSION_MINOR

@@ -1,0 +1,103 @@
+#pragma once
+/// @file
+/// The GPU's execution tag, its errors, and the discipline of a call: the caller's stream, the caller's device, nothing left behind.
+
+#include <cuda_runtime_api.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "palimpsa/cuda/abi.cuh"
+
+namespace palimpsa::cuda {
+
+/// What a kernel found in device memory that the host could not see. Bits of a status word.
+enum status_bit : unsigned {
+  bad_segment = 1,    ///< cu_seqlens falls, or leaves [0, T]: the segment was taken as empty
+  bad_slot = 2,       ///< a slot out of range: the row was taken as inert, the state was not written
+  positive_gate = 4,  ///< log_decay > 0
+  bad_prior = 8       ///< a prior that is not above 0
+};
+
+/// The recurrence, token by token, on the GPU. All work goes to `stream` and its device; nothing synchronises, nothing allocates
+/// (unless `allocate` is passed), and a call may be captured in a graph.
+struct sequential {
+  cudaStream_t stream = nullptr;  ///< where the work goes
+  unsigned* status = nullptr;     ///< optional word in device memory; status_bits are OR-ed into it, never cleared
+  int solve_iterations = 0;       ///< full memory: at most this many CG steps a token; 0 = 2K
+  float solve_tolerance = 1e-7f;  ///< full memory: stop when |residual| ≤ tolerance · |q|, relative, so that o(c·q) = c·o(q)
+};
+
+/// A call into CUDA that failed. The text has the call and CUDA's own words.
+struct error : std::runtime_error {
+  /// "palimpsa::cuda: <call>: <CUDA's text>".
+  error(std::string const& call, cudaError_t number)
+      : std::runtime_error("palimpsa::cuda: " + call + ": " + cudaGetErrorString(number)), code(number) {}
+  /// A sentence of our own.
+  error(cudaError_t number, std::string const& sentence)
+      : std::runtime_error("palimpsa::cuda: " + sentence), code(number) {}
+  cudaError_t code;  ///< CUDA's number
+};
+
+namespace detail {
+
+/// Throws what a call returned, after clearing it from the thread's last-error slot.
+inline void expect(cudaError_t code, char const* call) {
+  if (code == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());
+  throw error(call, code);
+}
+
+/// Makes the stream's device current, and restores the caller's on the way out.
+class device_of_stream {
+ public:
+  /// Finds the device of `stream`; the default stream's is the current one.
+  explicit device_of_stream(cudaStream_t stream) {
+    expect(cudaGetDevice(&caller_), "cudaGetDevice");
+    device_ = caller_;
+#if CUDART_VERSION >= 12080
+    if (stream != nullptr && stream != cudaStreamLegacy && stream != cudaStreamPerThread)
+      expect(cudaStreamGetDevice(stream, &device_), "cudaStreamGetDevice");
+#endif
+    if (device_ != caller_) expect(cudaSetDevice(device_), "cudaSetDevice");
+  }
+  device_of_stream(device_of_stream const&) = delete;
+  device_of_stream& operator=(device_of_stream const&) = delete;
+  ~device_of_stream() {
+    if (device_ != caller_) static_cast<void>(cudaSetDevice(caller_));
+  }
+  /// The device now current.
+  int device() const { return device_; }
+
+ private:
+  int caller_ = 0, device_ = 0;
+};
+
+/// One number about a device.
+inline int attribute(cudaDeviceAttr what, int device) {
+  int value = 0;
+  expect(cudaDeviceGetAttribute(&value, what, device), "cudaDeviceGetAttribute");
+  return value;
+}
+
+/// Launches, and turns a failure into a sentence. `kernel` takes one parameter by value.
+template <class Problem>
+void launch(void (*kernel)(Problem), Problem problem, unsigned blocks, unsigned threads, std::size_t shared, int device,
+            cudaStream_t stream) {
+  void* arguments[] = {&problem};
+  cudaError_t const code = cudaLaunchKernel(reinterpret_cast<void const*>(kernel), dim3(blocks), dim3(threads), arguments,
+                                            shared, stream);
+  if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction) {
+    static_cast<void>(cudaGetLastError());
+    int const major = attribute(cudaDevAttrComputeCapabilityMajor, device);
+    int const minor = attribute(cudaDevAttrComputeCapabilityMinor, device);
+    std::string const capability = std::to_string(major) + std::to_string(minor);
+    throw error(code, "this program has no code for the GPU it met (compute capability " + std::to_string(major) + "." +
+                          std::to_string(minor) + "); it was built for " PALIMPSA_CUDA_ARCH_TEXT ": add sm_" + capability +
+                          " to CMAKE_CUDA_ARCHITECTURES or nvcc's -gencode");
+  }
+  expect(code, "cudaLaunchKernel");
+}
+
+}  // namespace detail
+}  // namespace palimpsa::cuda

@@ -5,6 +5,7 @@
 #include "palimpsa/cuda/dispatch.cuh"
 #include "palimpsa/cuda/generic_rows.cuh"
 #include "palimpsa/cuda/head_kernel.cuh"
+#include "palimpsa/workspace.hpp"
 
 namespace palimpsa::cuda {
 namespace detail {

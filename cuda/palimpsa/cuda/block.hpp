@@ -1,128 +1,204 @@
 #pragma once
 /// @file
-/// What a block of threads does, phase by phase, for the rows it owns: load the state, stage a tile of tokens, let every row observe
-/// them, flush the reads, leave the state. Every phase is host-device and takes the thread's number, so that a test without a GPU
-/// runs the very same code (row_twin.hpp) that the kernel runs (row_kernel.cuh).
+/// What a block of threads does with a tile of tokens, phase by phase: bring it from the caller's memory, widen it to float, let every
+/// row observe it, flush the reads. Every phase is host-device and takes the thread's number, so that a test without a GPU runs the
+/// very code (row_twin.hpp) that the kernel runs (row_kernel.cuh).
 
 #include <cstdint>
+#include <type_traits>
 
 #include "palimpsa/cuda/lanes.hpp"
 #include "palimpsa/cuda/problem.hpp"
-#include "palimpsa/cuda/tuning.hpp"
+#include "palimpsa/cuda/state_cells.hpp"
+#include "palimpsa/cuda/task.hpp"
 #include "palimpsa/recurrence.hpp"
-#include "palimpsa/rule.hpp"
 #include "palimpsa/storage.hpp"
 
 namespace palimpsa::cuda {
 
-/// A tile of tokens in shared memory, widened to float: padded keys are zero, which every rule carries along harmlessly.
+/// Tokens of the tile that starts at `first`, of a sequence of `tokens`; 0 past its end.
+template <class Tile>
+PALIMPSA_HD int tile_count(std::int64_t tokens, std::int64_t first) {
+  std::int64_t const left = tokens - first;
+  return left < 0 ? 0 : left < Tile::tokens ? static_cast<int>(left) : Tile::tokens;
+}
+
+/// Gates a token has in a tile.
+template <class Rule, class Tile>
+inline constexpr int tile_gates = Rule::forget_type::scope == gate_scope::key ? Tile::keys : 1;
+
+/// A tile of tokens as the caller stores it, on its way in.
+template <class Rule, class Tile, class Storage>
+struct arriving_tokens {
+  /// Queries, or x = Λ⁻¹q from the head stage.
+  using query_type = std::conditional_t<Rule::keeps_full, float, Storage>;
+  alignas(16) Storage key[Tile::tokens][Tile::keys];
+  alignas(16) query_type query[Tile::tokens][Tile::keys];
+  alignas(16) Storage value[Tile::tokens][Tile::block_rows];
+  alignas(16) float beta[Tile::tokens][Tile::block_rows];
+  alignas(16) float log_decay[Tile::tokens][tile_gates<Rule, Tile>];
+};
+
+/// A tile of tokens as rows observe it, and what they read. Padded keys and rows are zero, which every rule carries along harmlessly.
 template <class Rule, class Tile>
 struct staged_tokens {
-  static constexpr int gates = Rule::forget_type::scope == gate_scope::key ? Tile::keys : 1;  ///< a token has so many
   alignas(16) float key[Tile::tokens][Tile::keys];
   alignas(16) float query[Tile::tokens][Tile::keys];
-  alignas(16) float alpha[Tile::tokens][gates];
-  float value[Tile::tokens][Tile::block_rows];
-  float beta[Tile::tokens][Tile::block_rows];
+  alignas(16) float alpha[Tile::tokens][tile_gates<Rule, Tile>];
+  alignas(16) float value[Tile::tokens][Tile::block_rows];
+  alignas(16) float beta[Tile::tokens][Tile::block_rows];
   float mean[Tile::tokens][Tile::block_rows];
   float variance[Tile::tokens][Tile::block_rows];
 };
 
-/// One thread's part of the state: its lanes' cells of its rows.
-template <class Rule, class Tile, int Cells>
-struct cells {
-  using rows = row_set<float, Tile::rows>;
-  rows eta[Cells];
-  rows evidence[Rule::keeps_diagonal ? Cells : 1];
+/// One tensor of a sequence's head, and how it may be copied.
+template <class T>
+struct source {
+  plane<T const> from;
+  int columns = 0;     ///< that exist
+  bool wide = false;   ///< 16 bytes at a time
+
+  source() = default;
+  PALIMPSA_HD source(plane<T const> tensor, std::int64_t existing) : from(tensor), columns(static_cast<int>(existing)) {
+    constexpr int chunk = 16 / static_cast<int>(sizeof(T));
+    wide = tensor.column == 1 && tensor.row % chunk == 0 && columns % chunk == 0 &&
+           reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0;
+  }
 };
 
-/// The head and rows a block works on.
-struct block_task {
-  std::int64_t sequence, head, first_row;
-  int rows;           ///< rows of the head from first_row on, at most the block's
-  bool reports;       ///< one block a sequence flags what it finds
+/// Where a block's tokens come from; the same for all its threads, so it lies in shared memory.
+template <class Rule, class Storage>
+struct sources {
+  source<Storage> key, query, value;
+  source<float> solved, beta, log_decay;
 };
 
-/// Task number -> sequence, head, rows. Tasks of one head are neighbours, so that its keys stay in the L2 cache.
-template <class Tile>
-PALIMPSA_HD block_task task_of(scan_shape const& s, std::int64_t task) {
-  std::int64_t const parts = (s.values + Tile::block_rows - 1) / Tile::block_rows;
-  std::int64_t const part = task % parts, head = task / parts % s.value_heads;
-  std::int64_t const first = part * Tile::block_rows, left = s.values - first;
-  return {task / parts / s.value_heads, head, first, left < Tile::block_rows ? static_cast<int>(left) : Tile::block_rows,
-          part == 0};
+/// The sources of a task.
+template <class Rule, class Storage>
+PALIMPSA_HD sources<Rule, Storage> sources_of(row_problem<Storage> const& p, block_task const& b, segment const& s) {
+  sources<Rule, Storage> from;
+  from.key = {tokens_of(p.k, s, b.key_head), p.shape.keys};
+  if constexpr (Rule::keeps_full)
+    from.solved = {tokens_of(p.solved, s, b.head), p.shape.keys};
+  else
+    from.query = {tokens_of(p.q, s, b.key_head), p.shape.keys};
+  auto const rows_from = [&](auto tensor) {
+    if (tensor.present()) tensor.data += b.first_row * tensor.column;
+    return tensor;
+  };
+  from.value = {rows_from(tokens_of(p.v, s, b.head)), b.rows};
+  from.beta = {rows_from(tokens_of(p.beta, s, b.head)), b.rows};
+  from.log_decay = {gates_of<typename Rule::forget_type>(p.log_decay, s, b.head),
+                    Rule::forget_type::scope == gate_scope::key ? p.shape.keys : 1};
+  return from;
 }
 
-/// How many tasks a problem has.
-template <class Tile>
-PALIMPSA_HD std::int64_t task_count(scan_shape const& s) {
-  return s.sequences * s.value_heads * ((s.values + Tile::block_rows - 1) / Tile::block_rows);
+/// The head's prior; flagged where it is not above 0.
+template <class Rule, class Storage>
+PALIMPSA_HD float prior_for(row_problem<Storage> const& p, block_task const& b) {
+  if constexpr (Rule::keeps_diagonal) {
+    float const prior = *p.prior.at(b.head);
+    if (b.reports && !(prior > 0)) flag(p.status, status::bad_prior);
+    return prior;
+  } else {
+    return 0;
+  }
+}
+
+/// What all threads of a block share about a task of a scan.
+template <class Rule, class Storage>
+struct block_plan {
+  block_task task;
+  sequence_place place;
+  sources<Rule, Storage> from;
+  float prior;
+};
+
+/// Works out a task; one thread does it for its block.
+template <class Rule, class Tile, class Storage>
+PALIMPSA_HD block_plan<Rule, Storage> plan_of(row_problem<Storage> const& p, std::int64_t number) {
+  block_plan<Rule, Storage> plan;
+  plan.task = task_of<Tile>(p.shape, number);
+  plan.place = place_of(p, plan.task.sequence, plan.task.reports && plan.task.head == 0);
+  plan.from = sources_of<Rule>(p, plan.task, plan.place.tokens);
+  plan.prior = prior_for<Rule>(p, plan.task);
+  return plan;
 }
 
 namespace detail {
 
-/// Four floats that move together.
-struct alignas(16) quad {
-  float x[4];
-};
-
-/// Whether 16-byte accesses to rows of a state are allowed: unit stride along the keys, everything else a multiple of four.
-template <class T>
-PALIMPSA_HD bool moves_in_quads(plane<T> const& state, std::int64_t keys) {
-  return state.column == 1 && state.row % 4 == 0 && keys % 4 == 0 && reinterpret_cast<std::uintptr_t>(state.data) % 16 == 0;
+/// Copies Bytes to shared memory without waiting for them (see arrived()). On the host: a copy.
+template <int Bytes>
+PALIMPSA_HD PALIMPSA_INLINE void copy_async(void* to, void const* from) {
+#if defined(__CUDA_ARCH__)
+  auto const address = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  if constexpr (Bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(address), "l"(from) : "memory");
+#else
+  for (int i = 0; i < Bytes; ++i) static_cast<unsigned char*>(to)[i] = static_cast<unsigned char const*>(from)[i];
+#endif
 }
 
-/// One lane's cells of one row from a V×K state. Padded cells and rows are zero.
-template <class Tile, class Rows>
-PALIMPSA_HD PALIMPSA_INLINE void load_row(plane<float const> state, std::int64_t row, bool exists, std::int64_t keys,
-                                          bool quads, int lane, int r, Rows* into) {
+/// Waits until everything this thread has sent for is there.
+PALIMPSA_HD PALIMPSA_INLINE void arrived() {
 #if defined(__CUDA_ARCH__)
-#pragma unroll
+  asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
-  for (int i = 0; i < Tile::keys_per_lane; i += 4) {
-    int const key = Tile::key_of(lane, i);
-    quad q{};
-    if (exists && key < keys) {
-      float const* const at = state.data + row * state.row + key * state.column;
-      if (quads) {
-        q = *reinterpret_cast<quad const*>(at);
-      } else {
-        for (int c = 0; c < 4; ++c)
-          if (key + c < keys) q.x[c] = at[c * state.column];
+}
+
+/// Rows [first, first + count) of a source; `threads` callers share the work. 16 bytes at a time, or 4, or element by element.
+template <class T, int Columns>
+PALIMPSA_HD void bring(source<T> const& s, std::int64_t first, int count, int thread, int threads, T (*into)[Columns]) {
+  if (!s.from.present()) return;
+  constexpr int chunk = 16 / static_cast<int>(sizeof(T));
+  T const* const base = s.from.data + first * s.from.row;
+  if constexpr (Columns % chunk == 0) {
+    if (s.wide) {
+      PALIMPSA_ROLLED
+      for (int e = thread; e < count * (Columns / chunk); e += threads) {
+        int const t = e / (Columns / chunk), j = e % (Columns / chunk) * chunk;
+        if (j < s.columns) copy_async<16>(&into[t][j], base + t * s.from.row + j);
       }
+      return;
     }
-    for (int c = 0; c < 4; ++c) into[i + c].row[r] = q.x[c];
+  }
+  PALIMPSA_ROLLED
+  for (int e = thread; e < count * Columns; e += threads) {
+    int const t = e / Columns, j = e % Columns;
+    if (j >= s.columns) continue;
+    T const* const at = base + t * s.from.row + j * s.from.column;
+    if constexpr (sizeof(T) == 4)
+      copy_async<4>(&into[t][j], at);
+    else
+      into[t][j] = *at;
   }
 }
 
-/// The way back.
-template <class Tile, class Rows>
-PALIMPSA_HD PALIMPSA_INLINE void store_row(Rows const* from, plane<float> state, std::int64_t row, std::int64_t keys,
-                                           bool quads, int lane, int r) {
-#if defined(__CUDA_ARCH__)
-#pragma unroll
-#endif
-  for (int i = 0; i < Tile::keys_per_lane; i += 4) {
-    int const key = Tile::key_of(lane, i);
-    if (key >= keys) continue;
-    float* const at = state.data + row * state.row + key * state.column;
-    quad q;
-    for (int c = 0; c < 4; ++c) q.x[c] = from[i + c].row[r];
-    if (quads) {
-      *reinterpret_cast<quad*>(at) = q;
-    } else {
-      for (int c = 0; c < 4; ++c)
-        if (key + c < keys) at[c * state.column] = q.x[c];
-    }
+/// Four elements that are widened together.
+template <class T>
+struct alignas(4 * sizeof(T)) four {
+  T x[4];
+};
+
+/// Widens `count` rows of an arrived tensor.
+template <class T, int Columns>
+PALIMPSA_HD void widen(T const (*from)[Columns], int count, int thread, int threads, float (*into)[Columns]) {
+  PALIMPSA_ROLLED
+  for (int e = thread; e < count * (Columns / 4); e += threads) {
+    int const t = e / (Columns / 4), j = e % (Columns / 4) * 4;
+    four<T> const in = *reinterpret_cast<four<T> const*>(&from[t][j]);
+    quad out;
+    for (int c = 0; c < 4; ++c) out.x[c] = storage<T>::load(in.x[c]);
+    *reinterpret_cast<quad*>(&into[t][j]) = out;
   }
 }
 
 /// One lane's cells of a staged token.
 template <class Tile>
 PALIMPSA_HD PALIMPSA_INLINE void fetch(float const* staged, int lane, float* into) {
-#if defined(__CUDA_ARCH__)
-#pragma unroll
-#endif
+  PALIMPSA_UNROLLED
   for (int i = 0; i < Tile::keys_per_lane; i += 4) {
     quad const q = *reinterpret_cast<quad const*>(staged + Tile::key_of(lane, i));
     for (int c = 0; c < 4; ++c) into[i + c] = q.x[c];
@@ -131,83 +207,53 @@ PALIMPSA_HD PALIMPSA_INLINE void fetch(float const* staged, int lane, float* int
 
 }  // namespace detail
 
-/// The state of a group's rows, from where the sequence starts.
-template <class Rule, class Tile, class Storage, class Rows>
-PALIMPSA_HD PALIMPSA_INLINE void load_cells(row_problem<Storage> const& p, block_task const& b, std::int64_t from, int group,
-                                            int lane, Rows* eta, Rows* evidence) {
-  auto const load = [&](view<float const> const& states, Rows* into) {
-    plane<float const> const state = from < 0 ? plane<float const>{} : state_of(states, from, b.head);
-    bool const quads = detail::moves_in_quads(state, p.shape.keys);
-#if defined(__CUDA_ARCH__)
-#pragma unroll
-#endif
-    for (int r = 0; r < Tile::rows; ++r) {
-      int const row = Tile::row_of(group, r);
-      detail::load_row<Tile>(state, b.first_row + row, state.present() && row < b.rows, p.shape.keys, quads, lane, r, into);
-    }
-  };
-  load(p.eta_in, eta);
-  if constexpr (Rule::keeps_diagonal) load(p.evidence_in, evidence);
-}
-
-/// The state of a group's rows, to state (or slot) `to`.
-template <class Rule, class Tile, class Storage, class Rows>
-PALIMPSA_HD PALIMPSA_INLINE void store_cells(row_problem<Storage> const& p, block_task const& b, std::int64_t to, int group,
-                                             int lane, Rows const* eta, Rows const* evidence) {
-  auto const store = [&](view<float> const& states, Rows const* from) {
-    plane<float> const state = state_of(states, to, b.head);
-    bool const quads = detail::moves_in_quads(state, p.shape.keys);
-#if defined(__CUDA_ARCH__)
-#pragma unroll
-#endif
-    for (int r = 0; r < Tile::rows; ++r) {
-      int const row = Tile::row_of(group, r);
-      if (state.present() && row < b.rows)
-        detail::store_row<Tile>(from, state, b.first_row + row, p.shape.keys, quads, lane, r);
-    }
-  };
-  store(p.eta_out, eta);
-  if constexpr (Rule::keeps_diagonal) store(p.evidence_out, evidence);
-}
-
-/// Widens tokens [first, first + count) of a sequence into shared memory; `threads` callers share the work.
+/// Before a task's first tile: everything that will not arrive is zero (padding, an absent gate) or one (an absent β).
 template <class Rule, class Tile, class Storage>
-PALIMPSA_HD void stage(row_problem<Storage> const& p, block_task const& b, segment const& s, std::int64_t first, int count,
-                       int thread, int threads, staged_tokens<Rule, Tile>& into) {
-  std::int64_t const key_head = b.head / p.shape.group();
-  int const keys = static_cast<int>(p.shape.keys);
-  plane<Storage const> const k = tokens_of(p.k, s, key_head), q = tokens_of(p.q, s, key_head), v = tokens_of(p.v, s, b.head);
-  plane<float const> const x = tokens_of(p.solved, s, b.head), beta = tokens_of(p.beta, s, b.head),
-                           gate = gates_of<typename Rule::forget_type>(p.log_decay, s, b.head);
-  for (int e = thread; e < count * Tile::keys; e += threads) {
-    int const t = e / Tile::keys, j = e % Tile::keys;
-    float key = 0, query = 0;
-    if (j < keys) {
-      key = storage<Storage>::load(k(first + t, j));
-      if constexpr (Rule::keeps_full)
-        query = x(first + t, j);
-      else
-        query = storage<Storage>::load(q(first + t, j));
-    }
-    into.key[t][j] = key;
-    into.query[t][j] = query;
+PALIMPSA_HD void clear_arrivals(block_task const& b, bool has_beta, int thread, int threads,
+                                arriving_tokens<Rule, Tile, Storage>& a) {
+  using query_type = typename arriving_tokens<Rule, Tile, Storage>::query_type;
+  PALIMPSA_ROLLED
+  for (int e = thread; e < Tile::tokens * Tile::keys; e += threads) {
+    a.key[0][e] = storage<Storage>::store(0);
+    a.query[0][e] = storage<query_type>::store(0);
   }
-  constexpr int gates = staged_tokens<Rule, Tile>::gates;
+  PALIMPSA_ROLLED
+  for (int e = thread; e < Tile::tokens * Tile::block_rows; e += threads) {
+    a.value[0][e] = storage<Storage>::store(0);
+    a.beta[0][e] = has_beta || e % Tile::block_rows >= b.rows ? 0.0f : 1.0f;
+  }
+  PALIMPSA_ROLLED
+  for (int e = thread; e < Tile::tokens * tile_gates<Rule, Tile>; e += threads) a.log_decay[0][e] = 0;
+}
+
+/// Sends for tokens [first, first + count).
+template <class Rule, class Tile, class Storage>
+PALIMPSA_HD void bring(sources<Rule, Storage> const& s, std::int64_t first, int count, int thread, int threads,
+                       arriving_tokens<Rule, Tile, Storage>& into) {
+  detail::bring(s.key, first, count, thread, threads, into.key);
+  if constexpr (Rule::keeps_full)
+    detail::bring(s.solved, first, count, thread, threads, into.query);
+  else
+    detail::bring(s.query, first, count, thread, threads, into.query);
+  detail::bring(s.value, first, count, thread, threads, into.value);
+  detail::bring(s.beta, first, count, thread, threads, into.beta);
+  detail::bring(s.log_decay, first, count, thread, threads, into.log_decay);
+}
+
+/// Turns `count` tokens that have arrived into what rows observe. A gate above 0 is flagged.
+template <class Rule, class Tile, class Storage>
+PALIMPSA_HD void widen(arriving_tokens<Rule, Tile, Storage> const& from, int count, unsigned* status, int thread, int threads,
+                       staged_tokens<Rule, Tile>& into) {
+  detail::widen(from.key, count, thread, threads, into.key);
+  detail::widen(from.query, count, thread, threads, into.query);
+  detail::widen(from.value, count, thread, threads, into.value);
+  detail::widen(from.beta, count, thread, threads, into.beta);
+  constexpr int gates = tile_gates<Rule, Tile>;
+  PALIMPSA_ROLLED
   for (int e = thread; e < count * gates; e += threads) {
-    int const t = e / gates, j = e % gates;
-    float alpha = 1;
-    if (gate.present() && j < keys) {
-      float const log_decay = gate(first + t, j);
-      if (log_decay > 0) flag(p.status, status::positive_gate);
-      alpha = Rule::forget_type::retain(log_decay);
-    }
-    into.alpha[t][j] = alpha;
-  }
-  for (int e = thread; e < count * Tile::block_rows; e += threads) {
-    int const t = e / Tile::block_rows, i = e % Tile::block_rows;
-    bool const exists = i < b.rows;
-    into.value[t][i] = exists ? storage<Storage>::load(v(first + t, b.first_row + i)) : 0.0f;
-    into.beta[t][i] = !exists ? 0.0f : beta.present() ? beta(first + t, b.first_row + i) : 1.0f;
+    float const log_decay = from.log_decay[e / gates][e % gates];
+    if (log_decay > 0) flag(status, status::positive_gate);
+    into.alpha[e / gates][e % gates] = Rule::forget_type::retain(log_decay);
   }
 }
 
@@ -217,9 +263,7 @@ PALIMPSA_HD PALIMPSA_INLINE answer<Rows, Variance> observe_token(Lanes lanes, st
                                                                  token<float> x, int group, float prior, Rows* eta,
                                                                  Rows* evidence) {
   Rows v, beta;
-#if defined(__CUDA_ARCH__)
-#pragma unroll
-#endif
+  PALIMPSA_UNROLLED
   for (int r = 0; r < Tile::rows; ++r) {
     v.row[r] = s.value[t][Tile::row_of(group, r)];
     beta.row[r] = s.beta[t][Tile::row_of(group, r)];
@@ -233,6 +277,7 @@ PALIMPSA_HD void flush(row_problem<Storage> const& p, block_task const& b, segme
                        int thread, int threads, staged_tokens<Rule, Tile> const& from) {
   plane<Storage> const out = tokens_of(p.out, s, b.head);
   plane<float> const variance = tokens_of(p.out_variance, s, b.head);
+  PALIMPSA_ROLLED
   for (int e = thread; e < count * Tile::block_rows; e += threads) {
     int const t = e / Tile::block_rows, i = e % Tile::block_rows;
     if (i >= b.rows) continue;
@@ -251,18 +296,6 @@ PALIMPSA_HD void clear(row_problem<Storage> const& p, block_task const& b, segme
       out(t, b.first_row + i) = storage<Storage>::store(0.0f);
       if (variance.present()) variance(t, b.first_row + i) = 0.0f;
     }
-}
-
-/// The head's prior; flagged where it is not above 0.
-template <class Rule, class Storage>
-PALIMPSA_HD float prior_for(row_problem<Storage> const& p, block_task const& b) {
-  if constexpr (Rule::keeps_diagonal) {
-    float const prior = *p.prior.at(b.head);
-    if (b.reports && !(prior > 0)) flag(p.status, status::bad_prior);
-    return prior;
-  } else {
-    return 0;
-  }
 }
 
 }  // namespace palimpsa::cuda

@@ -24,7 +24,7 @@ struct block_team {
   /// f over all threads' x, in an order fixed by the number of threads.
   template <class F>
   __device__ float reduce(float x, F f, float neutral) const {
-#pragma unroll
+    PALIMPSA_UNROLLED
     for (int step = 16; step > 0; step /= 2) x = f(x, __shfl_xor_sync(0xffffffffu, x, step, 32));
     __syncthreads();  // the last reduction's scratch has been read
     if (rank() % 32 == 0) scratch[rank() / 32] = x;

@@ -53,9 +53,7 @@ PALIMPSA_HD PALIMPSA_INLINE answer<T, true> map(answer<T, true> x, F f) {
 template <class T, int Cells, class F>
 PALIMPSA_HD PALIMPSA_INLINE T lane_share(F f, int first) {
   T even{}, odd{};
-#if defined(__CUDA_ARCH__)
-#pragma unroll
-#endif
+  PALIMPSA_UNROLLED
   for (int i = 0; i < Cells; i += 2) {
     even = even + f(first + i);
     odd = odd + f(first + i + 1);
@@ -73,7 +71,7 @@ struct warp_lanes {
   template <class T, class F>
   __device__ __forceinline__ T sum(F f) const {
     T s = detail::lane_share<T, Tile::keys_per_lane>(f, 0);
-#pragma unroll
+    PALIMPSA_UNROLLED
     for (int step = 1; step < Tile::lanes; step *= 2)
       s = s + detail::map(s, [=](float x) { return __shfl_xor_sync(0xffffffffu, x, step, 32); });
     return s;
@@ -81,7 +79,7 @@ struct warp_lanes {
   /// f(i) for this lane's cells.
   template <class F>
   __device__ __forceinline__ void each(F f) const {
-#pragma unroll
+    PALIMPSA_UNROLLED
     for (int i = 0; i < Tile::keys_per_lane; ++i) f(i);
   }
   /// 1/x to one unit in the last place.

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The generic kernel: any rule whose rows need nothing from each other, one block for some rows of one head, tokens in order.
+/// The generic scan: any rule whose rows need nothing from each other, one block for some rows of one head, tokens in order.
 /// The phases are block.hpp's; this file adds threads, shared memory and barriers.
 
 #include "palimpsa/cuda/abi.cuh"
@@ -10,59 +10,61 @@
 namespace palimpsa::cuda {
 inline namespace PALIMPSA_CUDA_ABI {
 
-/// Runs the tasks of a problem, each from its first token to its last. One call of n tokens and n calls of one run the same
-/// instructions in the same order.
+/// Runs the tasks of a scan, each from its first token to its last. While rows observe one tile of tokens, the next is on its way.
 template <class Rule, bool Variance, class Tile, class Storage>
 static __global__ void __launch_bounds__(Tile::threads, Tile::blocks) row_kernel(row_problem<Storage> const __grid_constant__ p) {
   using rows = row_set<float, Tile::rows>;
+  __shared__ arriving_tokens<Rule, Tile, Storage> arriving;
   __shared__ staged_tokens<Rule, Tile> staged;
+  __shared__ block_plan<Rule, Storage> plan;  // not in registers: every one of them is needed for the state
   int const thread = static_cast<int>(threadIdx.x), lane = thread % Tile::lanes, group = thread / Tile::lanes;
-  warp_lanes<Tile> const lanes;
-  std::int64_t const tasks = task_count<Tile>(p.shape);
 
-  for (std::int64_t task = blockIdx.x; task < tasks; task += gridDim.x) {
-    block_task const b = task_of<Tile>(p.shape, task);
-    sequence_place const place = place_of(p, b.sequence, b.reports && thread == 0 && b.head == 0);
-    if (place.inert) {
-      clear(p, b, place.tokens, thread, Tile::threads);
-      continue;
-    }
+  for (std::int64_t task = blockIdx.x; task < task_count<Tile>(p.shape); task += gridDim.x) {
+    __syncthreads();  // the last task's plan and tokens have been used
+    if (thread == 0) plan = plan_of<Rule, Tile>(p, task);
+    __syncthreads();
+    clear_arrivals(plan.task, p.beta.present(), thread, Tile::threads, arriving);
     rows eta[Tile::keys_per_lane], evidence[Rule::keeps_diagonal ? Tile::keys_per_lane : 1];
-    load_cells<Rule, Tile>(p, b, place.read, group, lane, eta, evidence);
-    float const prior = prior_for<Rule>(p, b);
-    bool const each_token = p.pooled && p.slot_out.present() && p.slot_out.rank == 2;
-    std::int64_t first = 0;
-    do {
-      std::int64_t const left = place.tokens.length - first;
-      int const count = left < (each_token ? 1 : Tile::tokens) ? static_cast<int>(left) : each_token ? 1 : Tile::tokens;
-      __syncthreads();  // the previous tile's reads have been flushed
-      stage<Rule, Tile>(p, b, place.tokens, first, count, thread, Tile::threads, staged);
+    load_cells<Rule, Tile>(p, plan.task, plan.place.read, group, lane, eta, evidence);
+    __syncthreads();
+    bring(plan.from, 0, tile_count<Tile>(plan.place.tokens.length, 0), thread, Tile::threads, arriving);
+    for (std::int64_t first = 0; first < plan.place.tokens.length; first += Tile::tokens) {
+      int const count = tile_count<Tile>(plan.place.tokens.length, first);
+      detail::arrived();
+      __syncthreads();  // the tile is here, and the last one's reads are complete
+      widen(arriving, count, p.status, thread, Tile::threads, staged);
+      if (first > 0)
+        flush<Rule, Variance, Tile>(p, plan.task, plan.place.tokens, first - Tile::tokens, Tile::tokens, thread, Tile::threads,
+                                    staged);
       __syncthreads();
+      bring(plan.from, first + Tile::tokens, tile_count<Tile>(plan.place.tokens.length, first + Tile::tokens), thread,
+            Tile::threads, arriving);
       for (int t = 0; t < count; ++t) {
         float key[Tile::keys_per_lane], query[Tile::keys_per_lane], alpha[Tile::keys_per_lane];
         detail::fetch<Tile>(staged.key[t], lane, key);
         detail::fetch<Tile>(staged.query[t], lane, query);
-        if constexpr (staged_tokens<Rule, Tile>::gates > 1)
+        if constexpr (tile_gates<Rule, Tile> > 1)
           detail::fetch<Tile>(staged.alpha[t], lane, alpha);
         else
           alpha[0] = staged.alpha[t][0];
-        auto const read = observe_token<Rule, Variance, Tile>(lanes, staged, t, token<float>{key, query, alpha}, group, prior,
-                                                              eta, evidence);
+        auto const read = observe_token<Rule, Variance, Tile>(warp_lanes<Tile>{}, staged, t, token<float>{key, query, alpha},
+                                                              group, plan.prior, eta, evidence);
         if (lane == 0) {
-#pragma unroll
+          PALIMPSA_UNROLLED
           for (int r = 0; r < Tile::rows; ++r) {
             staged.mean[t][Tile::row_of(group, r)] = read.mean.row[r];
             if constexpr (Variance) staged.variance[t][Tile::row_of(group, r)] = read.variance.row[r];
           }
         }
       }
-      __syncthreads();
-      flush<Rule, Variance, Tile>(p, b, place.tokens, first, count, thread, Tile::threads, staged);
-      first += count;
-      std::int64_t const to =
-          written_state(p, place, b.sequence, first - 1, b.reports && thread == 0 && b.head == 0);
-      if (to >= 0) store_cells<Rule, Tile>(p, b, to, group, lane, eta, evidence);
-    } while (first < place.tokens.length);
+    }
+    __syncthreads();
+    if (plan.place.tokens.length > 0) {
+      std::int64_t const last = detail::divide(plan.place.tokens.length - 1, Tile::tokens) * Tile::tokens;
+      flush<Rule, Variance, Tile>(p, plan.task, plan.place.tokens, last, static_cast<int>(plan.place.tokens.length - last), thread,
+                                  Tile::threads, staged);
+    }
+    store_cells<Rule, Tile>(p, plan.task, plan.task.sequence, group, lane, eta, evidence);
   }
 }
 

@@ -30,16 +30,24 @@ struct tile {
   PALIMPSA_HD static constexpr int row_of(int group, int r) { return group + groups * r; }
 };
 
-/// Calls f(tile) with the tile for K keys; every K from 1 to 256 has one. The measurements stand beside each line.
+/// Calls f(tile) with the scan's tile for K keys; every K from 1 to 256 has one.
 template <class F>
 constexpr decltype(auto) with_tile(std::int64_t keys, F f) {
-  if (keys <= 16) return f(tile<16, 4, 2, 128, 16>{});
-  if (keys <= 32) return f(tile<32, 8, 2, 128, 16>{});
-  if (keys <= 64) return f(tile<64, 8, 2, 128, 16>{});
-  if (keys <= 96) return f(tile<96, 8, 2, 128, 16>{});
-  if (keys <= 128) return f(tile<128, 8, 2, 128, 16>{});
-  if (keys <= 192) return f(tile<192, 16, 2, 128, 8>{});
-  return f(tile<256, 16, 2, 128, 8>{});
+  if (keys <= 32) return f(tile<32, 8, 2, 128, 16, 6>{});
+  if (keys <= 64) return f(tile<64, 8, 2, 128, 16, 6>{});
+  if (keys <= 96) return f(tile<96, 8, 2, 128, 16, 6>{});
+  if (keys <= 128) return f(tile<128, 16, 2, 128, 16, 5>{});
+  if (keys <= 192) return f(tile<192, 16, 2, 128, 8, 5>{});
+  return f(tile<256, 16, 2, 128, 8, 3>{});
+}
+
+/// Calls f(tile) with the step's tile: keys and lanes are the scan's, so that a row's sums are taken in the same order.
+template <class F>
+constexpr decltype(auto) with_step_tile(std::int64_t keys, F f) {
+  return with_tile(keys, [&](auto scan_tile) -> decltype(auto) {
+    using t = decltype(scan_tile);
+    return f(tile<t::keys, t::lanes, 2, 128, 1, 4>{});
+  });
 }
 
 }  // namespace palimpsa::cuda

@@ -113,7 +113,7 @@ class sequential_runner {
         query[j] = static_cast<Scalar>(storage<Storage>::load(in.q(first + t, j)));
       }
       for (std::int64_t j = 0; j < gates_; ++j)
-        alpha[j] = in.log_decay.present() ? Rule::forget_type::retain(in.log_decay(first + t, j)) : Scalar(1);
+        alpha[j] = Rule::forget_type::retain(in.log_decay.present() ? in.log_decay(first + t, j) : Scalar{});
       if constexpr (Rule::keeps_full) {
         precision_.observe(key, alpha[0], in.beta.present() ? in.beta(first + t, 0) : Scalar(1));
         precision_.factorise(in.prior);

@@ -103,6 +103,12 @@ TEST_CASE("doubles are rounded once", "[io]") {
   double const above_tie = 1 + std::ldexp(1, -8) + std::ldexp(1, -40);
   CHECK(io::bfloat16::encode(above_tie) == 0x3F81);
   CHECK(io::bfloat16::encode(static_cast<double>(static_cast<float>(above_tie))) == 0x3F80);
+  std::vector<double> const values{above_tie, 1 + std::ldexp(1, -11) + std::ldexp(1, -40)};  // the second for float16
+  auto const rounded = [&](io::dtype type, std::size_t i) {
+    return io::to_doubles(io::make_tensor(type, {2}, std::span<double const>(values)))[i];
+  };
+  CHECK(rounded(io::dtype::bf16, 0) == 1 + std::ldexp(1, -7));
+  CHECK(rounded(io::dtype::f16, 1) == 1 + std::ldexp(1, -10));
 }
 
 TEST_CASE("tensors keep their values", "[io]") {

@@ -4,10 +4,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <random>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/file_builder.hpp"
@@ -30,6 +35,9 @@ outcome survive(bytes const& contents) {
   } catch (io::file_error const&) {
     return outcome::refused;
   }
+  std::size_t held = 0;
+  for (auto const& [name, tensor] : read.tensors) held += tensor.bytes.size();
+  if (held > contents.size()) throw std::logic_error("more tensors than file");
   if (io::parse(io::serialize(read, "again"), "again") != read) throw std::logic_error("not read back as it was");
   try {
     io::to_case(read, "damaged");

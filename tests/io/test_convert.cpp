@@ -119,7 +119,7 @@ TEST_CASE("tensors keep their values", "[io]") {
     CHECK(io::to_doubles(tensor) == values);
     CHECK(missing(error_of([&] { io::to_integers(tensor); }), {"I32 or I64", std::string(io::name_of(type))}) == "");
   }
-  std::vector<std::int64_t> const lengths{0, 7, -1, std::numeric_limits<std::int32_t>::min()};
+  std::vector<std::int64_t> const lengths{0, 7, -1, (std::numeric_limits<std::int32_t>::min)()};
   for (auto const type : {io::dtype::i64, io::dtype::i32}) {
     auto const tensor = io::make_tensor(type, {4}, std::span<std::int64_t const>(lengths));
     CHECK(io::to_integers(tensor) == lengths);

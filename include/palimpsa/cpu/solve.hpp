@@ -3,20 +3,52 @@
 /// The head stage of a full memory: J ← αJ + β k kᵀ and x = (diag(prior) + J)⁻¹ q, by Cholesky in double whatever the type of the
 /// arithmetic, so that the error of a read is that of J itself times the condition of the system.
 
-#include <Eigen/Cholesky>
-#include <Eigen/Core>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "palimpsa/cpu/head.hpp"
+#include "palimpsa/lanes.hpp"
 #include "palimpsa/workspace.hpp"
 
 namespace palimpsa::cpu {
+
+/// Λ = L Lᵀ in place, in the lower triangle of a column-major n×n matrix. False, half done, if a pivot j is below floor(j).
+///
+/// Panels of four columns: each update of the rest loads and stores it once for four products (with AVX-512, K = 64: 9.7 µs against
+/// 12.8 by Eigen's LLT, K = 256: 158 against 541). Allocates nothing.
+template <class Floor>
+bool cholesky(double* matrix, std::int64_t n, Floor floor) {
+  for (std::int64_t first = 0; first < n; first += 4) {
+    std::int64_t const end = first + 4 < n ? first + 4 : n;
+    for (std::int64_t j = first; j < end; ++j) {
+      double* __restrict const column = matrix + j * n;
+      for (std::int64_t l = first; l < j; ++l) {
+        double const* const before = matrix + l * n;
+        double const factor = before[j];
+        for (std::int64_t i = j; i < n; ++i) column[i] -= factor * before[i];
+      }
+      if (column[j] < floor(j)) return false;
+      column[j] = std::sqrt(column[j]);
+      double const inverse = 1 / column[j];
+      for (std::int64_t i = j + 1; i < n; ++i) column[i] *= inverse;
+    }
+    if (end < first + 4) return true;
+    double const *const a = matrix + first * n, *const b = a + n, *const c = b + n, *const d = c + n;
+    for (std::int64_t j = end; j < n; ++j) {
+      double* __restrict const column = matrix + j * n;
+      double const fa = a[j], fb = b[j], fc = c[j], fd = d[j];
+      for (std::int64_t i = j; i < n; ++i) column[i] -= (fa * a[i] + fb * b[i]) + (fc * c[i] + fd * d[i]);
+    }
+  }
+  return true;
+}
 
 /// The K×K evidence of a head and the scratch for its solves.
 template <class Scalar>
 struct precision_matrix {
   std::int64_t keys = 0;       ///< K
-  Scalar* evidence = nullptr;  ///< J, K×K row-major
+  Scalar* evidence = nullptr;  ///< J, K×K row-major, symmetric positive semidefinite
   double* factor = nullptr;    ///< K×K scratch of the factorisation
   double* solution = nullptr;  ///< K, x after solve()
 
@@ -49,23 +81,41 @@ struct precision_matrix {
   }
 
   /// Factors Λ = diag(prior) + J.
+  ///
+  /// No pivot is below its prior if J is positive semidefinite. Where one is, Λ is singular to the rounding of J (condition above
+  /// 1/ε) and the right solution is lost; the diagonal is then raised by ε|Λ_jj|, 4ε|Λ_jj|, ... until the factorisation goes through,
+  /// so that what comes out is finite and of no more than the right size.
   void factorise(plane<Scalar const> prior) {
-    for (std::int64_t i = 0; i < keys; ++i) {
-      for (std::int64_t j = 0; j < keys; ++j) factor[i * keys + j] = static_cast<double>(evidence[i * keys + j]);
-      factor[i * keys + i] += static_cast<double>(prior(0, i));
-    }
-    Eigen::Map<Eigen::MatrixXd> lambda(factor, keys, keys);
-    Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>, Eigen::Lower> decomposition(lambda);
+    auto const floor = [=](std::int64_t j) { return static_cast<double>(prior(0, j)); };
+    double raise = 0;
+    for (assemble(prior, raise); !cholesky(factor, keys, floor); assemble(prior, raise))
+      raise = raise > 0 ? 4 * raise : static_cast<double>(std::numeric_limits<Scalar>::epsilon());
   }
 
   /// solution ← Λ⁻¹ b, after factorise().
   template <class T>
   void solve(T const* b) {
-    Eigen::Map<Eigen::MatrixXd const> lower(factor, keys, keys);
-    Eigen::Map<Eigen::VectorXd> x(solution, keys);
     for (std::int64_t j = 0; j < keys; ++j) solution[j] = static_cast<double>(b[j]);
-    lower.triangularView<Eigen::Lower>().solveInPlace(x);
-    lower.triangularView<Eigen::Lower>().adjoint().solveInPlace(x);
+    for (std::int64_t j = 0; j < keys; ++j) {
+      double const* const column = factor + j * keys;
+      double const x = solution[j] /= column[j];
+      for (std::int64_t i = j + 1; i < keys; ++i) solution[i] -= column[i] * x;
+    }
+    for (std::int64_t j = keys - 1; j >= 0; --j) {
+      double const *const column = factor + j * keys + j + 1, *const known = solution + j + 1;
+      serial_lanes const rest{static_cast<int>(keys - j - 1)};
+      solution[j] = (solution[j] - rest.sum<double>([=](int i) { return column[i] * known[i]; })) / column[-1];
+    }
+  }
+
+ private:
+  void assemble(plane<Scalar const> prior, double raise) {
+    for (std::int64_t i = 0; i < keys * keys; ++i) factor[i] = static_cast<double>(evidence[i]);
+    for (std::int64_t j = 0; j < keys; ++j) {
+      double& x = factor[j * keys + j];
+      x += static_cast<double>(prior(0, j));
+      x += raise * std::fabs(x);
+    }
   }
 };
 

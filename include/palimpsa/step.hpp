@@ -26,7 +26,7 @@ struct slot_states {
 
  private:
   cpu::plane<Scalar> kept(view<Scalar> const& pool, std::int64_t t) const {
-    std::int64_t const slot = t < 0 ? -1 : slot_written(arguments, shape, row, t);
+    std::int64_t const slot = slot_written(arguments, shape, row, t);
     return slot < 0 ? cpu::plane<Scalar>{} : cpu::state_of(pool, slot, head);
   }
 };

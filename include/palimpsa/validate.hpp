@@ -4,7 +4,10 @@
 /// `check_values` reads cu_seqlens, gates, priors and slots, so it is for tensors in host memory.
 
 #include <cstdint>
+#include <cstdio>
 #include <initializer_list>
+#include <limits>
+#include <numeric>
 #include <string>
 
 #include "palimpsa/arguments.hpp"
@@ -29,6 +32,13 @@ inline std::string extents_text(std::initializer_list<std::int64_t> extents) {
   return text + "]";
 }
 
+/// A number as a reader would write it: std::to_string shows 1e-9 as zero.
+inline std::string number_text(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.9g", x);
+  return text;
+}
+
 template <class T>
 bool has_extents(view<T> const& tensor, std::initializer_list<std::int64_t> extents) {
   if (tensor.rank != static_cast<int>(extents.size())) return false;
@@ -47,32 +57,54 @@ std::int64_t element_count(view<T> const& tensor) {
 
 /// Pointer present wherever an element is.
 template <class T>
-void require_memory(std::string const& name, view<T> const& tensor) {
+void require_memory(char const* name, view<T> const& tensor) {
   if (tensor.data == nullptr && element_count(tensor) > 0)
     throw argument_error(name, "a pointer to " + std::to_string(element_count(tensor)) + " elements", "a null pointer");
 }
 
 /// An input: shape `extents` (`symbols` says it in letters), memory behind it.
 template <class T>
-void require(std::string const& name, view<T> const& tensor, char const* symbols,
+void require(char const* name, view<T> const& tensor, char const* symbols,
              std::initializer_list<std::int64_t> extents) {
   if (!has_extents(tensor, extents))
-    throw argument_error(name, symbols + (" = " + extents_text(extents)), shape_text(tensor));
+    throw argument_error(name, std::string(symbols) + " = " + extents_text(extents), shape_text(tensor));
   require_memory(name, tensor);
 }
 
-/// An output: as an input, and no two of its elements may share memory.
+/// Whether some element is reached both by i steps along axis a and by j along axis b, i and j not 0.
 template <class T>
-void require_writable(std::string const& name, view<T> const& tensor, char const* symbols,
-                      std::initializer_list<std::int64_t> extents) {
-  require(name, tensor, symbols, extents);
+bool axes_collide(view<T> const& tensor, int a, int b) {
+  std::int64_t const one = tensor.stride[a] < 0 ? -tensor.stride[a] : tensor.stride[a];
+  std::int64_t const other = tensor.stride[b] < 0 ? -tensor.stride[b] : tensor.stride[b];
+  std::int64_t const common = std::gcd(one, other);
+  return other / common < tensor.extent[a] && one / common < tensor.extent[b];
+}
+
+/// Refuses strides under which elements of a written tensor share memory: a stride of 0, or two axes that meet.
+template <class T>
+void require_apart(char const* name, view<T> const& tensor) {
+  if (element_count(tensor) == 0) return;
   for (int axis = 0; axis < tensor.rank; ++axis)
     if (tensor.stride[axis] == 0 && tensor.extent[axis] > 1)
       throw argument_error(name, "a stride other than 0 along axis " + std::to_string(axis) + ", since it is written",
                            "stride 0");
+  for (int a = 0; a < tensor.rank; ++a)
+    for (int b = a + 1; b < tensor.rank; ++b)
+      if (tensor.extent[a] > 1 && tensor.extent[b] > 1 && axes_collide(tensor, a, b))
+        throw argument_error(name, "strides that keep its elements apart, since it is written",
+                             "strides " + std::to_string(tensor.stride[a]) + " and " + std::to_string(tensor.stride[b]) +
+                                 " along axes " + std::to_string(a) + " and " + std::to_string(b) + " of " + shape_text(tensor));
 }
 
-inline void require_channels(std::string const& name, std::int64_t channels) {
+/// An output: as an input, and no two of its elements may share memory.
+template <class T>
+void require_writable(char const* name, view<T> const& tensor, char const* symbols,
+                      std::initializer_list<std::int64_t> extents) {
+  require(name, tensor, symbols, extents);
+  require_apart(name, tensor);
+}
+
+inline void require_channels(char const* name, std::int64_t channels) {
   if (channels < 1 || channels > max_channels)
     throw argument_error(name, "a last axis from 1 to " + std::to_string(max_channels), std::to_string(channels));
 }
@@ -103,7 +135,7 @@ scan_shape shape_of_tokens(view<Storage const> q, view<Storage const> k, view<St
 }
 
 template <class Rule, class T>
-void require_beta(std::string const& name, view<T> const& beta, scan_shape const& s) {
+void require_beta(char const* name, view<T> const& beta, scan_shape const& s) {
   if (!beta.present()) return;
   if (Rule::keeps_full || beta.rank == 3)
     require(name, beta, "[B,T,HV]", {s.batch, s.tokens, s.value_heads});
@@ -112,7 +144,7 @@ void require_beta(std::string const& name, view<T> const& beta, scan_shape const
 }
 
 template <class Rule, class T>
-void require_gate(std::string const& name, view<T> const& gate, scan_shape const& s) {
+void require_gate(char const* name, view<T> const& gate, scan_shape const& s) {
   constexpr gate_scope scope = Rule::forget_type::scope;
   if (!gate.present()) return;
   if constexpr (scope == gate_scope::none)
@@ -126,7 +158,7 @@ void require_gate(std::string const& name, view<T> const& gate, scan_shape const
 }
 
 template <class Rule, class T>
-void require_prior(std::string const& name, view<T> const& prior, scan_shape const& s) {
+void require_prior(char const* name, view<T> const& prior, scan_shape const& s) {
   if constexpr (!Rule::keeps_precision) {
     if (prior.present()) throw argument_error(name, "absent, since this rule keeps no precision", shape_text(prior));
   } else if constexpr (Rule::keeps_full) {
@@ -141,7 +173,7 @@ void require_prior(std::string const& name, view<T> const& prior, scan_shape con
 
 /// η or its like, if present.
 template <class T>
-void require_eta(std::string const& name, view<T> const& eta, scan_shape const& s, std::int64_t states,
+void require_eta(char const* name, view<T> const& eta, scan_shape const& s, std::int64_t states,
                  char const* symbols = "[N,HV,V,K]") {
   if (!eta.present()) return;
   if constexpr (std::is_const_v<T>)
@@ -152,7 +184,7 @@ void require_eta(std::string const& name, view<T> const& eta, scan_shape const& 
 
 /// J or its like, if present; refused where the rule keeps none.
 template <class Rule, class T>
-void require_evidence(std::string const& name, view<T> const& evidence, scan_shape const& s, std::int64_t states) {
+void require_evidence(char const* name, view<T> const& evidence, scan_shape const& s, std::int64_t states) {
   if (!evidence.present()) return;
   if constexpr (!Rule::keeps_precision) {
     throw argument_error(name, "absent, since this rule keeps no precision", shape_text(evidence));
@@ -167,7 +199,7 @@ void require_evidence(std::string const& name, view<T> const& evidence, scan_sha
 }
 
 template <class Rule, class T>
-void require_variance(std::string const& name, view<T> const& variance, scan_shape const& s) {
+void require_variance(char const* name, view<T> const& variance, scan_shape const& s) {
   if (!variance.present()) return;
   if constexpr (!Rule::keeps_precision)
     throw argument_error(name, "absent, since this rule keeps no precision", shape_text(variance));
@@ -177,8 +209,11 @@ void require_variance(std::string const& name, view<T> const& variance, scan_sha
     require_writable(name, variance, "[B,T,HV,V]", {s.batch, s.tokens, s.value_heads, s.values});
 }
 
-inline void require_scale(double scale) {
-  if (!(scale - scale == 0)) throw argument_error("scale", "a finite number", std::to_string(scale));
+/// scale, finite in the type of the arithmetic.
+template <class Scalar>
+void require_scale(double scale) {
+  constexpr auto most = static_cast<double>((std::numeric_limits<Scalar>::max)());
+  if (!(scale >= -most && scale <= most)) throw argument_error("scale", "a finite number", number_text(scale));
 }
 
 }  // namespace detail
@@ -200,7 +235,7 @@ scan_shape check_shapes(scan_inputs<Storage, Scalar> const& in) {
   detail::require_prior<Rule>("prior", in.prior, s);
   detail::require_eta("initial_eta", in.initial_eta, s, s.sequences);
   detail::require_evidence<Rule>("initial_evidence", in.initial_evidence, s, s.sequences);
-  detail::require_scale(in.scale);
+  detail::require_scale<Scalar>(in.scale);
   return s;
 }
 
@@ -250,10 +285,7 @@ void check_shapes(scan_inputs<Storage, Scalar> const& in, scan_cotangents<Storag
     for (int axis = 0; same && axis < input.rank; ++axis) same = gradient.extent[axis] == input.extent[axis];
     if (!same) throw argument_error(name, "the shape of its input, " + shape_text(input), shape_text(gradient));
     detail::require_memory(name, gradient);
-    for (int axis = 0; axis < gradient.rank; ++axis)
-      if (gradient.stride[axis] == 0 && gradient.extent[axis] > 1)
-        throw argument_error(name, "a stride other than 0 along axis " + std::to_string(axis) + ", since it is written",
-                             "stride 0");
+    detail::require_apart(name, gradient);
   };
   shaped_as("grad_beta", down.grad_beta, in.beta);
   shaped_as("grad_log_decay", down.grad_log_decay, in.log_decay);
@@ -293,7 +325,7 @@ scan_shape check_shapes(step_arguments<Storage, Scalar> const& a) {
     throw argument_error("eta", "at least B = " + std::to_string(s.batch) + " slots without slot_in", std::to_string(slots));
   detail::require_writable("out", a.out, "[B,n,HV,V]", {s.batch, s.tokens, s.value_heads, s.values});
   detail::require_variance<Rule>("out_variance", a.out_variance, s);
-  detail::require_scale(a.scale);
+  detail::require_scale<Scalar>(a.scale);
   return s;
 }
 

@@ -49,7 +49,7 @@ void check_gates(view<T> const& log_decay) {
   for_each_element(log_decay, [&](T const& x, std::int64_t const* index) {
     if (x > 0)
       throw argument_error(element_name("log_decay", log_decay, index), "a natural logarithm of the gate, at most 0",
-                           std::to_string(x));
+                           number_text(static_cast<double>(x)));
   });
 }
 
@@ -58,20 +58,23 @@ template <class T>
 void check_prior(view<T> const& prior) {
   for_each_element(prior, [&](T const& x, std::int64_t const* index) {
     if (!(x > 0) || x - x != 0)
-      throw argument_error(element_name("prior", prior, index), "a finite precision above 0", std::to_string(x));
+      throw argument_error(element_name("prior", prior, index), "a finite precision above 0",
+                           number_text(static_cast<double>(x)));
   });
 }
 
-/// Evidence of a full memory is symmetric, to the rounding of whoever made it.
+/// Evidence of a full memory is symmetric, to the rounding of whoever made it. The measure of J_ij is J_ii + J_jj ≥ 2|J_ij|: sums
+/// that cancel leave elements near zero whose two roundings agree in no digit.
 template <class T>
 void check_symmetric(view<T> const& evidence) {
-  for_each_element(evidence, [&](T const& x, std::int64_t const* index) {
-    T const y = *evidence.at(index[0], index[1], index[3], index[2]);
-    T const bound = T(1e-4) * ((x < 0 ? -x : x) + (y < 0 ? -y : y));
+  for_each_element(evidence, [&](T const& x, std::int64_t const* i) {
+    T const y = *evidence.at(i[0], i[1], i[3], i[2]);
+    T const measure = *evidence.at(i[0], i[1], i[2], i[2]) + *evidence.at(i[0], i[1], i[3], i[3]);
     T const gap = x < y ? y - x : x - y;
-    if (gap > bound)
-      throw argument_error(element_name("initial_evidence", evidence, index), "a symmetric matrix per head",
-                           std::to_string(x) + " against " + std::to_string(y) + " across the diagonal");
+    if (gap > T(1e-4) * (measure < 0 ? -measure : measure))
+      throw argument_error(element_name("initial_evidence", evidence, i), "a symmetric matrix per head",
+                           number_text(static_cast<double>(x)) + " against " + number_text(static_cast<double>(y)) +
+                               " across the diagonal");
   });
 }
 
@@ -106,10 +109,10 @@ std::int64_t slot_read(step_arguments<Storage, Scalar> const& a, std::int64_t b)
   return a.slot_in.present() ? a.slot_in(b) : b;
 }
 
-/// Where row b of a step writes its state after token t; -1 = nowhere.
+/// Where row b of a step writes its state after token t; -1 = nowhere. A step of no tokens hands its state over at t = -1.
 template <class Storage, class Scalar>
 std::int64_t slot_written(step_arguments<Storage, Scalar> const& a, scan_shape const& s, std::int64_t b, std::int64_t t) {
-  if (a.slot_out.present() && a.slot_out.rank == 2) return a.slot_out(b, t);
+  if (a.slot_out.present() && a.slot_out.rank == 2) return t < 0 ? -1 : a.slot_out(b, t);
   if (t + 1 != s.tokens) return -1;
   return a.slot_out.present() ? a.slot_out(b) : slot_read(a, b);
 }
@@ -121,18 +124,19 @@ template <any_rule Rule, class Storage, class Scalar>
 void check_values(step_arguments<Storage, Scalar> const& a, scan_shape const& s, written_slot* scratch) {
   detail::check_gates(a.log_decay);
   detail::check_prior(a.prior);
-  if (written_slots(a, s) == 0) return;
+  if (!a.slot_in.present() && !a.slot_out.present()) return;
   std::int64_t const slots = a.eta.extent[0];
   auto const name = [](char const* list, std::int64_t row) { return std::string(list) + "[" + std::to_string(row) + "]"; };
   auto const in_range = [&](char const* list, std::int64_t row, std::int64_t slot) {
     if (slot < -1 || slot >= slots)
       throw argument_error(name(list, row), "-1 or a slot below " + std::to_string(slots), std::to_string(slot));
   };
+  std::int64_t const first = s.tokens == 0 ? -1 : 0;
   written_slot* end = scratch;
   for (std::int64_t b = 0; b < s.batch; ++b) {
     in_range("slot_in", b, slot_read(a, b));
     if (slot_read(a, b) < 0) continue;
-    for (std::int64_t t = 0; t < s.tokens; ++t) {
+    for (std::int64_t t = first; t < s.tokens; ++t) {
       std::int64_t const slot = slot_written(a, s, b, t);
       in_range("slot_out", b, slot);
       if (slot >= 0) *end++ = {slot, b};

@@ -9,24 +9,23 @@
 namespace palimpsa::cuda {
 namespace detail {
 
-/// One lane's cells of a row of a [tokens, K] tensor, widened; padding is zero.
+/// One lane's cells of a row of a [tokens, K] tensor, widened; padding is zero. Predicated, not branched: see load_quads.
 template <class Tile, class T>
-PALIMPSA_HD PALIMPSA_INLINE void gather(plane<T const> from, std::int64_t t, std::int64_t keys, int lane,
-                                        float* into) {
+PALIMPSA_HD PALIMPSA_INLINE void gather(plane<T const> from, std::int64_t t, std::int64_t existing, int lane, float* into) {
   T const* const row = from.data + t * from.row;
-  bool const fours = from.column == 1 && keys % 4 == 0 && reinterpret_cast<std::uintptr_t>(row) % (4 * sizeof(T)) == 0;
-  PALIMPSA_UNROLLED
-  for (int i = 0; i < Tile::keys_per_lane; i += 4) {
-    int const key = Tile::key_of(lane, i);
-    for (int c = 0; c < 4; ++c) into[i + c] = 0;
-    if (key >= keys) continue;
-    if (fours) {
-      four<T> const q = *reinterpret_cast<four<T> const*>(row + key);
-      for (int c = 0; c < 4; ++c) into[i + c] = storage<T>::load(q.x[c]);
-    } else {
-      for (int c = 0; c < 4; ++c)
-        if (key + c < keys) into[i + c] = storage<T>::load(row[(key + c) * from.column]);
-    }
+  int const keys = static_cast<int>(existing);
+  if (from.column == 1 && keys % 4 == 0 && reinterpret_cast<std::uintptr_t>(row) % (4 * sizeof(T)) == 0) {
+    four<T> arriving[Tile::keys_per_lane / 4] = {};
+    PALIMPSA_UNROLLED
+    for (int i = 0; i < Tile::keys_per_lane / 4; ++i)
+      if (Tile::key_of(lane, 4 * i) < keys)
+        arriving[i] = *reinterpret_cast<four<T> const*>(row + Tile::key_of(lane, 0) + Tile::key_of(0, 4 * i));
+    PALIMPSA_UNROLLED
+    for (int i = 0; i < Tile::keys_per_lane; ++i) into[i] = storage<T>::load(arriving[i / 4].x[i % 4]);
+  } else {
+    PALIMPSA_UNROLLED
+    for (int i = 0; i < Tile::keys_per_lane; ++i) into[i] = 0;
+    walk_row<Tile>(from, t, keys, lane, [&](int i, T const* at) PALIMPSA_INLINE_LAMBDA { into[i] = storage<T>::load(*at); });
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "palimpsa/cuda/abi.cuh"
 
@@ -80,11 +81,11 @@ inline int attribute(cudaDeviceAttr what, int device) {
   return value;
 }
 
-/// Launches, and turns a failure into a sentence. `kernel` takes one parameter by value.
-template <class Problem>
-void launch(void (*kernel)(Problem), Problem problem, unsigned blocks, unsigned threads, std::size_t shared, int device,
-            cudaStream_t stream) {
-  void* arguments[] = {&problem};
+/// Launches, and turns a failure into a sentence. Parameters go by value.
+template <class... Parameters>
+void launch(void (*kernel)(Parameters...), unsigned blocks, unsigned threads, std::size_t shared, int device,
+            cudaStream_t stream, std::type_identity_t<Parameters>... parameters) {
+  void* arguments[] = {const_cast<void*>(static_cast<void const*>(&parameters))...};
   cudaError_t const code = cudaLaunchKernel(reinterpret_cast<void const*>(kernel), dim3(blocks), dim3(threads), arguments,
                                             shared, stream);
   if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction) {

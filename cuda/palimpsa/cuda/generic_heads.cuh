@@ -60,7 +60,7 @@ struct generic_heads {
       expect(cudaFuncSetAttribute(reinterpret_cast<void const*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   static_cast<int>(plan.shared)),
              "cudaFuncSetAttribute");
-    launch(kernel, heads, plan.blocks, static_cast<unsigned>(head_threads(problem.shape.keys)), plan.shared, device, how.stream);
+    launch(kernel, plan.blocks, static_cast<unsigned>(head_threads(problem.shape.keys)), plan.shared, device, how.stream, heads);
     row_problem<Storage> rows = problem;
     rows.solved = heads.solved;
     launch_rows<Rule>(how, rows, device);

@@ -13,35 +13,50 @@
 namespace palimpsa::cuda {
 inline namespace PALIMPSA_CUDA_ABI {
 
+/// Parts of a head that a block of a step takes: all of them where heads alone fill the GPU, fewer where they do not.
+template <class Tile>
+int parts_a_task(scan_shape const& s, int device) {
+  std::int64_t const parts = parts_of<Tile>(s), heads = s.sequences * s.value_heads;
+  std::int64_t const wanted = static_cast<std::int64_t>(detail::attribute(cudaDevAttrMultiProcessorCount, device)) * Tile::blocks * 2;
+  std::int64_t const fill = parts * heads / wanted;
+  return static_cast<int>(fill < 1 ? 1 : fill < parts ? fill : parts);
+}
+
 /// A grid for so many tasks; kernels loop where there are more.
 inline unsigned block_count(std::int64_t tasks) { return static_cast<unsigned>(tasks < INT_MAX ? tasks : INT_MAX); }
+
+/// Calls f with std::true_type if the variance of the read is wanted from a rule that has one per row, else std::false_type.
+template <class Rule, class Storage, class F>
+void with_variance(row_problem<Storage> const& problem, F f) {
+  if constexpr (Rule::keeps_diagonal) {
+    if (problem.out_variance.present()) return f(std::true_type{});
+  }
+  f(std::false_type{});
+}
 
 /// Launches the rows of a problem: a scan's staged, a step's direct.
 template <class Rule, class Storage>
 void launch_rows(sequential const& how, row_problem<Storage> const& problem, int device) {
-  if (problem.pooled) {
-    with_step_tile(problem.shape.keys, [&](auto tile_value) {
-      using tile_type = decltype(tile_value);
-      std::int64_t const tasks = task_count<tile_type>(problem.shape);
-      if (tasks > 0)
-        detail::launch(&direct_kernel<Rule, tile_type, Storage>, problem, block_count(tasks), tile_type::threads, 0, device,
-                       how.stream);
-    });
-  } else {
-    with_tile(problem.shape.keys, [&](auto tile_value) {
-      using tile_type = decltype(tile_value);
-      std::int64_t const tasks = task_count<tile_type>(problem.shape);
-      auto const run = [&](auto variance) {
-        if (tasks > 0)
-          detail::launch(&row_kernel<Rule, decltype(variance)::value, tile_type, Storage>, problem, block_count(tasks),
-                         tile_type::threads, 0, device, how.stream);
-      };
-      if constexpr (Rule::keeps_diagonal) {
-        if (problem.out_variance.present()) return run(std::true_type{});
-      }
-      run(std::false_type{});
-    });
-  }
+  if (problem.shape.sequences == 0) return;
+  with_variance<Rule>(problem, [&](auto variance) {
+    constexpr bool wanted = decltype(variance)::value;
+    if (problem.pooled) {
+      with_step_tile(problem.shape.keys, [&](auto tile_value) {
+        using tile_type = decltype(tile_value);
+        int const parts = parts_a_task<tile_type>(problem.shape, device);
+        std::int64_t const runs = (parts_of<tile_type>(problem.shape) + parts - 1) / parts;
+        detail::launch(&direct_kernel<Rule, wanted, tile_type, Storage>,
+                       block_count(problem.shape.sequences * problem.shape.value_heads * runs), tile_type::threads, 0, device,
+                       how.stream, problem, parts);
+      });
+    } else {
+      with_tile(problem.shape.keys, [&](auto tile_value) {
+        using tile_type = decltype(tile_value);
+        detail::launch(&row_kernel<Rule, wanted, tile_type, Storage>, block_count(task_count<tile_type>(problem.shape)),
+                       tile_type::threads, 0, device, how.stream, problem);
+      });
+    }
+  });
 }
 
 }  // namespace PALIMPSA_CUDA_ABI

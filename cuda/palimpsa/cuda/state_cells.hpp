@@ -23,64 +23,110 @@ PALIMPSA_HD bool moves_in_quads(plane<T> const& state, std::int64_t keys) {
   return state.column == 1 && state.row % 4 == 0 && keys % 4 == 0 && reinterpret_cast<std::uintptr_t>(state.data) % 16 == 0;
 }
 
-/// One lane's cells of one row from a V×K state. Padded cells and rows are zero.
+/// One lane's cells of a group's rows, 16 bytes at a time. Loads are predicated, never branched around, so that all of them are in
+/// flight before the first is needed: a branch an access ran the one-token step at half the bandwidth.
 template <class Tile, class Rows>
-PALIMPSA_HD PALIMPSA_INLINE void load_row(plane<float const> state, std::int64_t row, bool exists, std::int64_t keys,
-                                          bool quads, int lane, int r, Rows* into) {
+PALIMPSA_HD PALIMPSA_INLINE void load_quads(float const* row, std::int64_t row_step, int rows, int keys, int group, int lane,
+                                            Rows* into) {
   PALIMPSA_UNROLLED
-  for (int i = 0; i < Tile::keys_per_lane; i += 4) {
-    int const key = Tile::key_of(lane, i);
-    quad q{};
-    if (exists && key < keys) {
-      float const* const at = state.data + row * state.row + key * state.column;
-      if (quads) {
-        q = *reinterpret_cast<quad const*>(at);
-      } else {
-        for (int c = 0; c < 4; ++c)
-          if (key + c < keys) q.x[c] = at[c * state.column];
-      }
+  for (int r = 0; r < Tile::rows; ++r) {
+    bool const exists = Tile::row_of(group, r) < rows;
+    float const* const cells = row + Tile::row_of(group, r) * row_step + Tile::key_of(lane, 0);
+    PALIMPSA_UNROLLED
+    for (int i = 0; i < Tile::keys_per_lane; i += 4) {
+      quad q{};
+      if (exists && Tile::key_of(lane, i) < keys) q = *reinterpret_cast<quad const*>(cells + Tile::key_of(0, i));
+      for (int c = 0; c < 4; ++c) into[i + c].row[r] = q.x[c];
     }
-    for (int c = 0; c < 4; ++c) into[i + c].row[r] = q.x[c];
   }
 }
 
-/// The way back.
-template <class Tile, class Rows>
-PALIMPSA_HD PALIMPSA_INLINE void store_row(Rows const* from, plane<float> state, std::int64_t row, std::int64_t keys,
-                                           bool quads, int lane, int r) {
+/// Hides where a pointer came from, so that addresses are walked one after another: worked out all at once, those of a strided state
+/// would take more registers than the state itself.
+template <class T>
+PALIMPSA_HD PALIMPSA_INLINE void walk(T*& pointer) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("" : "+l"(pointer));
+#else
+  static_cast<void>(pointer);
+#endif
+}
+
+/// Calls f(cell, pointer) for the cells of one row that exist, in order.
+template <class Tile, class T, class F>
+PALIMPSA_HD PALIMPSA_INLINE void walk_row(plane<T> const& state, std::int64_t row, int keys, int lane, F f) {
+  T* at = &state(row, Tile::key_of(lane, 0));
   PALIMPSA_UNROLLED
-  for (int i = 0; i < Tile::keys_per_lane; i += 4) {
-    int const key = Tile::key_of(lane, i);
-    if (key >= keys) continue;
-    float* const at = state.data + row * state.row + key * state.column;
-    quad q;
-    for (int c = 0; c < 4; ++c) q.x[c] = from[i + c].row[r];
-    if (quads) {
-      *reinterpret_cast<quad*>(at) = q;
-    } else {
-      for (int c = 0; c < 4; ++c)
-        if (key + c < keys) at[c * state.column] = q.x[c];
+  for (int i = 0; i < Tile::keys_per_lane; ++i) {
+    if (Tile::key_of(lane, i) < keys) f(i, at);
+    at += i % 4 < 3 ? state.column : (4 * Tile::lanes - 3) * state.column;
+    walk(at);
+  }
+}
+
+/// The same from any strides, cell by cell.
+template <class Tile, class Rows>
+PALIMPSA_HD PALIMPSA_INLINE void load_each(plane<float const> const& state, std::int64_t first_row, int rows, int keys, int group,
+                                           int lane, Rows* into) {
+  PALIMPSA_UNROLLED
+  for (int r = 0; r < Tile::rows; ++r) {
+    PALIMPSA_UNROLLED
+    for (int i = 0; i < Tile::keys_per_lane; ++i) into[i].row[r] = 0;
+    if (state.present() && Tile::row_of(group, r) < rows)
+      walk_row<Tile>(state, first_row + Tile::row_of(group, r), keys, lane,
+                     [&](int i, float const* at) PALIMPSA_INLINE_LAMBDA { into[i].row[r] = *at; });
+  }
+}
+
+/// The way back of load_quads.
+template <class Tile, class Rows>
+PALIMPSA_HD PALIMPSA_INLINE void store_quads(Rows const* from, float* row, std::int64_t row_step, int rows, int keys, int group,
+                                             int lane) {
+  PALIMPSA_UNROLLED
+  for (int r = 0; r < Tile::rows; ++r) {
+    bool const exists = Tile::row_of(group, r) < rows;
+    float* const cells = row + Tile::row_of(group, r) * row_step + Tile::key_of(lane, 0);
+    PALIMPSA_UNROLLED
+    for (int i = 0; i < Tile::keys_per_lane; i += 4) {
+      quad q;
+      for (int c = 0; c < 4; ++c) q.x[c] = from[i + c].row[r];
+      if (exists && Tile::key_of(lane, i) < keys) *reinterpret_cast<quad*>(cells + Tile::key_of(0, i)) = q;
     }
+  }
+}
+
+/// The way back of load_each.
+template <class Tile, class Rows>
+PALIMPSA_HD PALIMPSA_INLINE void store_each(Rows const* from, plane<float> const& state, std::int64_t first_row, int rows, int keys,
+                                            int group, int lane) {
+  PALIMPSA_UNROLLED
+  for (int r = 0; r < Tile::rows; ++r) {
+    if (Tile::row_of(group, r) < rows)
+      walk_row<Tile>(state, first_row + Tile::row_of(group, r), keys, lane,
+                     [&](int i, float* at) PALIMPSA_INLINE_LAMBDA { *at = from[i].row[r]; });
   }
 }
 
 }  // namespace detail
 
-/// The state of a group's rows, from where the sequence starts.
+/// The state of a group's rows, from where the sequence starts; zeros if that is nowhere.
 template <class Rule, class Tile, class Storage, class Rows>
 PALIMPSA_HD PALIMPSA_INLINE void load_cells(row_problem<Storage> const& p, block_task const& b, std::int64_t from, int group,
                                             int lane, Rows* eta, Rows* evidence) {
-  auto const load = [&](view<float const> const& states, Rows* into) {
-    plane<float const> const state = from < 0 ? plane<float const>{} : state_of(states, from, b.head);
-    bool const quads = detail::moves_in_quads(state, p.shape.keys);
-    PALIMPSA_UNROLLED
-    for (int r = 0; r < Tile::rows; ++r) {
-      int const row = Tile::row_of(group, r);
-      detail::load_row<Tile>(state, b.first_row + row, state.present() && row < b.rows, p.shape.keys, quads, lane, r, into);
-    }
-  };
-  load(p.eta_in, eta);
-  if constexpr (Rule::keeps_diagonal) load(p.evidence_in, evidence);
+  int const keys = static_cast<int>(p.shape.keys);
+  plane<float const> const etas = from < 0 ? plane<float const>{} : state_of(p.eta_in, from, b.head);
+  plane<float const> const evidences =
+      from < 0 || !Rule::keeps_diagonal ? plane<float const>{} : state_of(p.evidence_in, from, b.head);
+  bool const quads = etas.present() && detail::moves_in_quads(etas, keys) &&
+                     (!Rule::keeps_diagonal || (evidences.present() && detail::moves_in_quads(evidences, keys)));
+  if (quads) {
+    detail::load_quads<Tile>(&etas(b.first_row, 0), etas.row, b.rows, keys, group, lane, eta);
+    if constexpr (Rule::keeps_diagonal)
+      detail::load_quads<Tile>(&evidences(b.first_row, 0), evidences.row, b.rows, keys, group, lane, evidence);
+  } else {
+    detail::load_each<Tile>(etas, b.first_row, b.rows, keys, group, lane, eta);
+    if constexpr (Rule::keeps_diagonal) detail::load_each<Tile>(evidences, b.first_row, b.rows, keys, group, lane, evidence);
+  }
 }
 
 /// The state of a group's rows, to state (or slot) `to`.
@@ -88,14 +134,13 @@ template <class Rule, class Tile, class Storage, class Rows>
 PALIMPSA_HD PALIMPSA_INLINE void store_cells(row_problem<Storage> const& p, block_task const& b, std::int64_t to, int group,
                                              int lane, Rows const* eta, Rows const* evidence) {
   auto const store = [&](view<float> const& states, Rows const* from) {
+    int const keys = static_cast<int>(p.shape.keys);
     plane<float> const state = state_of(states, to, b.head);
-    bool const quads = detail::moves_in_quads(state, p.shape.keys);
-    PALIMPSA_UNROLLED
-    for (int r = 0; r < Tile::rows; ++r) {
-      int const row = Tile::row_of(group, r);
-      if (state.present() && row < b.rows)
-        detail::store_row<Tile>(from, state, b.first_row + row, p.shape.keys, quads, lane, r);
-    }
+    if (!state.present()) return;
+    if (detail::moves_in_quads(state, keys))
+      detail::store_quads<Tile>(from, &state(b.first_row, 0), state.row, b.rows, keys, group, lane);
+    else
+      detail::store_each<Tile>(from, state, b.first_row, b.rows, keys, group, lane);
   };
   store(p.eta_out, eta);
   if constexpr (Rule::keeps_diagonal) store(p.evidence_out, evidence);

@@ -48,4 +48,14 @@ PALIMPSA_HD block_task task_of(scan_shape const& s, std::int64_t task) {
   return {sequence, head, key_head, first, left < Tile::block_rows ? static_cast<int>(left) : Tile::block_rows, part == 0};
 }
 
+/// Part number `part` of the head that `b` lies in.
+template <class Tile>
+PALIMPSA_HD block_task part_of(scan_shape const& s, block_task b, int part) {
+  std::int64_t const left = s.values - static_cast<std::int64_t>(part) * Tile::block_rows;
+  b.first_row = static_cast<std::int64_t>(part) * Tile::block_rows;
+  b.rows = left < Tile::block_rows ? static_cast<int>(left) : Tile::block_rows;
+  b.reports = part == 0;
+  return b;
+}
+
 }  // namespace palimpsa::cuda

@@ -185,7 +185,7 @@ inline case_tensor<std::int64_t> read_lengths(tensor const& source, std::string 
   std::string const place = "tensor 'cu_seqlens'";
   if (is_float(source.type)) refuse(file, place + ": dtype", "I32 or I64", std::string(name_of(source.type)));
   check_rank(source, 1, 1, "[N + 1]", place, file);
-  return {source.shape, to_integers(source), source.type};
+  return {{source.shape.front()}, to_integers(source), source.type};
 }
 
 }  // namespace detail

@@ -26,8 +26,7 @@ inline constexpr std::size_t vector_bytes = 16;
 /// N scalars of type S with lane-wise arithmetic. Aligned to its size; N·sizeof(S) is a power of two.
 template <class S, int N>
 struct pack {
-  /// The compiler's vector type.
-  using native __attribute__((vector_size(N * sizeof(S)))) = S;
+  using native __attribute__((vector_size(N * sizeof(S)))) = S;  ///< the compiler's vector type
   native lanes;  ///< the values
 
   /// Number of rows.
@@ -36,6 +35,8 @@ struct pack {
   /// x in every lane.
   PALIMPSA_INLINE static pack broadcast(S x) { return {native{} + x}; }
 
+  /// @{
+  /// Lane by lane; a scalar stands for a pack of it.
   PALIMPSA_INLINE friend pack operator+(pack a, pack b) { return {a.lanes + b.lanes}; }
   PALIMPSA_INLINE friend pack operator-(pack a, pack b) { return {a.lanes - b.lanes}; }
   PALIMPSA_INLINE friend pack operator*(pack a, pack b) { return {a.lanes * b.lanes}; }
@@ -47,6 +48,7 @@ struct pack {
   PALIMPSA_INLINE friend pack operator*(pack a, S b) { return {a.lanes * b}; }
   PALIMPSA_INLINE friend pack operator/(S a, pack b) { return {a / b.lanes}; }
   PALIMPSA_INLINE friend pack operator-(pack a) { return {-a.lanes}; }
+  /// @}
 
   /// Lane i, to read.
   PALIMPSA_INLINE S operator[](int i) const { return lanes[i]; }

@@ -45,6 +45,7 @@ struct answer;
 template <class T>
 struct answer<T, false> {
   T mean;  ///< Σ_j μ_j q_j
+  /// Over disjoint keys.
   PALIMPSA_HD PALIMPSA_INLINE friend answer operator+(answer a, answer b) { return {a.mean + b.mean}; }
 };
 
@@ -53,6 +54,7 @@ template <class T>
 struct answer<T, true> {
   T mean;      ///< Σ_j μ_j q_j
   T variance;  ///< Σ_j q_j² / (prior + J_j)
+  /// Over disjoint keys.
   PALIMPSA_HD PALIMPSA_INLINE friend answer operator+(answer a, answer b) {
     return {a.mean + b.mean, a.variance + b.variance};
   }

@@ -19,15 +19,18 @@ using palimpsa::tokens_of;
 /// What one head of one sequence reads.
 template <class Storage, class Scalar>
 struct head_inputs {
-  std::int64_t tokens = 0;       ///< length of the sequence
-  std::int64_t keys = 0;         ///< K
-  std::int64_t values = 0;       ///< V
-  plane<Storage const> q, k, v;  ///< [T,K], [T,K], [T,V]
-  plane<Scalar const> beta;      ///< [T,V], step 0 along V when it is one a head; absent = 1
+  std::int64_t tokens = 0;        ///< length of the sequence
+  std::int64_t keys = 0;          ///< K
+  std::int64_t values = 0;        ///< V
+  plane<Storage const> q;         ///< [T,K]
+  plane<Storage const> k;         ///< [T,K]
+  plane<Storage const> v;         ///< [T,V]
+  plane<Scalar const> beta;       ///< [T,V], step 0 along V when it is one a head; absent = 1
   plane<Scalar const> log_decay;  ///< [T, 1 or K]; absent = 0
-  plane<Scalar const> prior;     ///< [1, 1 or K]
-  plane<Scalar const> eta, evidence;  ///< state before the first token; absent = 0
-  Scalar scale = 1;              ///< multiplies the read
+  plane<Scalar const> prior;      ///< [1, 1 or K]
+  plane<Scalar const> eta;        ///< η before the first token; absent = 0
+  plane<Scalar const> evidence;   ///< J before the first token; absent = 0
+  Scalar scale = 1;               ///< multiplies the read
 };
 
 /// Head `head` of sequence n of a scan.

@@ -26,8 +26,9 @@ struct head_outputs {
 /// The state after the last token, or none: what a scan leaves. A step has a sink of its own.
 template <class Scalar>
 struct final_state {
-  std::int64_t tokens;          ///< T
-  plane<Scalar> eta, evidence;  ///< absent = not kept
+  std::int64_t tokens;     ///< T
+  plane<Scalar> eta;       ///< absent = not kept
+  plane<Scalar> evidence;  ///< absent = not kept
 
   /// η after token t (t = -1: before the first); absent where it is not kept.
   plane<Scalar> eta_after(std::int64_t t) const { return t + 1 == tokens ? eta : plane<Scalar>{}; }

@@ -42,9 +42,9 @@ enum class delta_gain { plain, exact };
 
 /// A tensor of a case, in C order. Its values are exact: doubles hold every narrower type.
 template <class Value> struct case_tensor {
-  std::vector<std::int64_t> shape;
-  std::vector<Value> values;  ///< as many as the product of the shape
-  dtype stored;               ///< the type the file has it in
+  std::vector<std::int64_t> shape;  ///< extents
+  std::vector<Value> values;        ///< as many as the product of the shape
+  dtype stored;                     ///< the type the file has it in
 };
 
 /// Rules a case may name when the caller does not bring a list of their own.
@@ -53,35 +53,47 @@ inline constexpr std::array<std::string_view, 7> case_rules{
 
 /// A case, typed. Ranks are checked; whether the extents agree with one another is for the library's own checks to say.
 struct case_file {
-  using reals = std::optional<case_tensor<double>>;
-  using integers = std::optional<case_tensor<std::int64_t>>;
+  using reals = std::optional<case_tensor<double>>;            ///< a floating-point tensor, or none
+  using integers = std::optional<case_tensor<std::int64_t>>;  ///< a tensor of integers, or none
 
-  std::string name;  ///< metadata `case`, or the name of the file; fit for a terminal
-  std::string rule;  ///< one of the rules that were allowed
-  double scale = 1;  ///< finite
-  value_weighting weighting = value_weighting::likelihood;
-  std::optional<delta_gain> gain;  ///< always there for delta_net and gated_delta_net
+  std::string name;                                          ///< metadata `case`, or the name of the file; fit for a terminal
+  std::string rule;                                          ///< one of the rules that were allowed
+  double scale = 1;                                          ///< finite
+  value_weighting weighting = value_weighting::likelihood;  ///< metadata `value_weighting`
+  std::optional<delta_gain> gain;                            ///< always there for delta_net and gated_delta_net
 
-  reals q, k, v;  ///< always there
+  /// @{
+  /// What the call reads: shapes in case_fields, q, k and v always there.
+  reals q, k, v;
   reals beta, log_decay, prior, initial_eta, initial_evidence;
   integers cu_seqlens;
+  /// @}
 
+  /// @{
+  /// Right values of what the call writes; those that are there are compared.
   reals out, out_variance, final_eta, final_evidence;
+  /// @}
 
+  /// @{
+  /// Derivatives of a loss with respect to what the call writes; absent = 0.
   reals grad_out, grad_out_variance, grad_final_eta, grad_final_evidence;
+  /// @}
 
+  /// @{
+  /// Right values of its derivatives with respect to what the call reads.
   reals grad_q, grad_k, grad_v, grad_beta, grad_log_decay, grad_prior, grad_initial_eta, grad_initial_evidence;
+  /// @}
 
   std::vector<std::string> unknown;  ///< names of other tensors, which nothing looks at; fit for a terminal
 };
 
 /// One floating-point tensor a case may hold.
 struct case_field {
-  std::string_view name;
-  case_file::reals case_file::*member;
-  std::size_t smallest_rank;
-  std::size_t largest_rank;
-  std::string_view shape;  ///< in words, for messages
+  std::string_view name;                ///< in the file
+  case_file::reals case_file::*member;  ///< where it goes
+  std::size_t smallest_rank;            ///< with the fewest axes
+  std::size_t largest_rank;             ///< with the most
+  std::string_view shape;               ///< in words, for messages
 };
 
 /// Every floating-point tensor of a case; cu_seqlens, the only integer one, stands beside them.

@@ -57,10 +57,11 @@ constexpr std::optional<dtype> dtype_named(std::string_view name) noexcept {
 
 /// One tensor: C order, little-endian, bytes.size() = product of shape x item_size(type).
 struct tensor {
-  dtype type = dtype::f32;
-  std::vector<std::int64_t> shape;
-  std::vector<std::byte> bytes;
+  dtype type = dtype::f32;          ///< of each element
+  std::vector<std::int64_t> shape;  ///< extents, none negative
+  std::vector<std::byte> bytes;     ///< the elements
 
+  /// Same type, shape and bytes.
   friend bool operator==(tensor const&, tensor const&) = default;
 };
 
@@ -71,9 +72,10 @@ using tensor_map = std::map<std::string, tensor, std::less<>>;
 
 /// All that a safetensors file holds.
 struct tensor_file {
-  metadata_map metadata;
-  tensor_map tensors;
+  metadata_map metadata;  ///< `__metadata__`
+  tensor_map tensors;     ///< everything else
 
+  /// Same metadata and tensors.
   friend bool operator==(tensor_file const&, tensor_file const&) = default;
 };
 

@@ -18,6 +18,7 @@
 // What a caller holds.
 #include "palimpsa/arguments.hpp"      // the tensors of a call
 #include "palimpsa/execution.hpp"      // which algorithm, whose memory
+#include "palimpsa/state.hpp"          // its states as mean and importance
 #include "palimpsa/storage_eigen.hpp"  // bfloat16 and half as storage
 
 // What a caller calls.

@@ -66,13 +66,13 @@ void check_prior(view<T> const& prior) {
 /// Evidence of a full memory is symmetric, to the rounding of whoever made it. The measure of J_ij is J_ii + J_jj ≥ 2|J_ij|: sums
 /// that cancel leave elements near zero whose two roundings agree in no digit.
 template <class T>
-void check_symmetric(view<T> const& evidence) {
+void check_symmetric(char const* name, view<T> const& evidence) {
   for_each_element(evidence, [&](T const& x, std::int64_t const* i) {
     T const y = *evidence.at(i[0], i[1], i[3], i[2]);
     T const measure = *evidence.at(i[0], i[1], i[2], i[2]) + *evidence.at(i[0], i[1], i[3], i[3]);
     T const gap = x < y ? y - x : x - y;
     if (gap > T(1e-4) * (measure < 0 ? -measure : measure))
-      throw argument_error(element_name("initial_evidence", evidence, i), "a symmetric matrix per head",
+      throw argument_error(element_name(name, evidence, i), "a symmetric matrix per head",
                            number_text(static_cast<double>(x)) + " against " + number_text(static_cast<double>(y)) +
                                " across the diagonal");
   });
@@ -87,7 +87,7 @@ void check_values(scan_inputs<Storage, Scalar> const& in, scan_shape const& s) {
   detail::check_boundaries(in.cu_seqlens, s.tokens);
   detail::check_gates(in.log_decay);
   detail::check_prior(in.prior);
-  if constexpr (Rule::keeps_full) detail::check_symmetric(in.initial_evidence);
+  if constexpr (Rule::keeps_full) detail::check_symmetric("initial_evidence", in.initial_evidence);
 }
 
 /// A slot that a row of a step writes.

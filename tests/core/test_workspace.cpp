@@ -1,0 +1,119 @@
+// Memory of a call: nothing is allocated, exactly the workspace asked for is used, and its contents and address do not matter.
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+#include "palimpsa/storage_eigen.hpp"
+#include "support/call.hpp"
+#include "support/step_call.hpp"
+
+using namespace palimpsa_test;
+
+namespace {
+std::atomic<bool> watching{false};
+std::atomic<int> allocations{0};
+}  // namespace
+
+// Every road to the heap, glibc's own way of interposing. Sanitizers bring an allocator of their own.
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(PALIMPSA_TEST_SANITIZED)
+#define PALIMPSA_TEST_COUNTS 1
+extern "C" {
+void* __libc_malloc(std::size_t size);
+void* __libc_calloc(std::size_t n, std::size_t size);
+void* __libc_realloc(void* old, std::size_t size);
+void* __libc_memalign(std::size_t alignment, std::size_t size);
+
+static void note() {
+  if (watching.load(std::memory_order_relaxed)) allocations.fetch_add(1, std::memory_order_relaxed);
+}
+void* malloc(std::size_t size) noexcept { return note(), __libc_malloc(size); }
+void* calloc(std::size_t n, std::size_t size) noexcept { return note(), __libc_calloc(n, size); }
+void* realloc(void* old, std::size_t size) noexcept { return note(), __libc_realloc(old, size); }
+void* memalign(std::size_t alignment, std::size_t size) noexcept { return note(), __libc_memalign(alignment, size); }
+void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept { return note(), __libc_memalign(alignment, size); }
+int posix_memalign(void** out, std::size_t alignment, std::size_t size) noexcept {
+  note();
+  *out = __libc_memalign(alignment, size);
+  return *out == nullptr ? 12 : 0;
+}
+}
+#else
+#define PALIMPSA_TEST_COUNTS 0
+#endif
+
+namespace {
+
+/// Allocations that f makes.
+template <class F>
+int count_allocations(F f) {
+  allocations = 0;
+  watching = true;
+  f();
+  watching = false;
+  return allocations;
+}
+
+recipe large() {
+  recipe r;
+  r.B = 1, r.T = 3, r.HK = 1, r.HV = 1, r.K = 256, r.V = 256;
+  return r;
+}
+
+template <class Storage>
+void check_scan_allocates_nothing() {
+  for (kind write : every_kind)
+    for (std::int64_t size : {5, 256}) {
+      recipe r = large();
+      r.K = r.V = size;
+      problem const p = rounded<Storage>(draw({write}, r, 300));
+      INFO(p);
+      call<Storage> const c(p);
+      results<Storage> x = c.outputs();
+      palimpsa::sequential const one{1};
+      auto scratch = scratch_of(scan_workspace(p.rule, one, c.in));
+      int const n = count_allocations([&] {
+        run_scan(p.rule, one, c.in, {x.out, x.out_variance, x.final_eta, x.final_evidence}, palimpsa::workspace(scratch));
+      });
+      CHECK(n == 0);
+    }
+}
+
+template <class Storage>
+void check_step_allocates_nothing() {
+  for (kind write : every_kind) {
+    recipe r = large();
+    r.T = 2;
+    problem const p = rounded<Storage>(draw({write}, r, 301));
+    INFO(p);
+    call<Storage> const c(p);
+    pool<Storage> states(p, 3);
+    std::int64_t const in[] = {2}, out[] = {0, 1};
+    palimpsa::step_arguments<Storage> a = states.arguments(c);
+    results<Storage> x = c.outputs();
+    a.out = x.out, a.out_variance = x.out_variance;
+    a.slot_in = {in, 1}, a.slot_out = {out, 1, 2};
+    palimpsa::sequential const one{1};
+    auto scratch = scratch_of(step_workspace(p.rule, one, a));
+    CHECK(count_allocations([&] { run_step(p.rule, one, a, palimpsa::workspace(scratch)); }) == 0);
+  }
+}
+
+}  // namespace
+
+// Planted: Eigen's blocked Cholesky in place of the library's own: it allocates at K = 256.
+TEST_CASE("A scan with a workspace allocates nothing") {
+  if (!PALIMPSA_TEST_COUNTS) SKIP("allocations are counted on glibc without sanitizers");
+  REQUIRE(count_allocations([] { std::free(std::malloc(1)); }) == 1);
+  REQUIRE(count_allocations([] { ::operator delete(::operator new(1)); }) == 1);
+  check_scan_allocates_nothing<double>();
+  check_scan_allocates_nothing<float>();
+  check_scan_allocates_nothing<Eigen::bfloat16>();
+}
+
+TEST_CASE("A step with a workspace allocates nothing") {
+  if (!PALIMPSA_TEST_COUNTS) SKIP("allocations are counted on glibc without sanitizers");
+  check_step_allocates_nothing<double>();
+  check_step_allocates_nothing<float>();
+}

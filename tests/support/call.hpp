@@ -26,6 +26,24 @@ problem rounded(problem p) {
 /// Bytes for a workspace, all ones (a NaN in every type): what was in it must not matter.
 inline std::vector<std::byte> scratch_of(std::size_t size) { return std::vector<std::byte>(size, std::byte{0xff}); }
 
+/// Elements [first, first + length) of one axis.
+template <class T>
+palimpsa::view<T> narrow(palimpsa::view<T> v, int axis, std::int64_t first, std::int64_t length) {
+  if (!v.present()) return v;
+  v.data += first * v.stride[axis];
+  v.extent[axis] = length;
+  return v;
+}
+
+/// Tokens [first, first + length) of a call's inputs, under the call's initial state.
+template <class Storage>
+palimpsa::scan_inputs<Storage> tokens_of(palimpsa::scan_inputs<Storage> in, std::int64_t first, std::int64_t length) {
+  in.q = narrow(in.q, 1, first, length), in.k = narrow(in.k, 1, first, length), in.v = narrow(in.v, 1, first, length);
+  in.beta = narrow(in.beta, 1, first, length);
+  if (in.log_decay.rank > 1) in.log_decay = narrow(in.log_decay, 1, first, length);
+  return in;
+}
+
 /// What a call writes.
 template <class Storage>
 struct results {

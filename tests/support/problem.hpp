@@ -120,6 +120,20 @@ class dice {
   std::normal_distribution<double> normal_;
 };
 
+/// Sizes at random: around the widths of packs (1 to 16 rows) and of tiles (32 tokens), K ≠ V, HV/HK of 1 to 4.
+inline recipe any_sizes(std::uint64_t n) {
+  dice d(seed_of(n));
+  recipe r;
+  r.B = d.integer(1, 3), r.T = d.integer(1, 70);
+  r.HK = d.integer(1, 2), r.HV = r.HK * d.integer(1, 4 / r.HK);
+  r.K = d.integer(1, 34), r.V = d.integer(1, 34);
+  r.beta = d.pick(std::vector<beta_shape>{beta_shape::head, beta_shape::channel, beta_shape::channel});
+  r.prior_per_key = d.integer(0, 1) == 1;
+  r.repeated_keys = d.integer(0, 1) == 1;
+  r.scale = d.uniform(0.1, 2);
+  return r;
+}
+
 namespace detail {
 
 /// Keys of length about key_size: the explicit delta rule diverges for β kᵀk > 2, whoever calculates it.

@@ -8,7 +8,7 @@ using palimpsa::sequential;
 namespace {
 
 template <class Storage>
-void scan_into(rule_name rule, palimpsa::scan_inputs<Storage> const& in, palimpsa::scan_outputs<Storage> const& out, sequential how = {}) {
+void scan_into(rule_name rule, palimpsa::scan_inputs<Storage> const& in, palimpsa::scan_outputs<Storage> const& out, sequential how = {1}) {
   auto scratch = scratch_of(scan_workspace(rule, how, in));
   run_scan(rule, how, in, out, palimpsa::workspace(scratch));
 }
@@ -73,8 +73,8 @@ void check_steps(std::int64_t length) {
       a.q = part.q, a.k = part.k, a.v = part.v, a.beta = part.beta, a.log_decay = part.log_decay;
       a.out = narrow(many.out.view(), 1, first, length), a.out_variance = narrow(many.out_variance.view(), 1, first, length);
       a.slot_in = {slots.data(), r.B};
-      auto scratch = scratch_of(step_workspace(rule, sequential{}, a));
-      run_step(rule, sequential{}, a, palimpsa::workspace(scratch));
+      auto scratch = scratch_of(step_workspace(rule, sequential{1}, a));
+      run_step(rule, sequential{1}, a, palimpsa::workspace(scratch));
     }
     CHECK(many.out.bits() == one.out.bits());
     CHECK(many.out_variance.bits() == one.out_variance.bits());

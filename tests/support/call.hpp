@@ -119,14 +119,14 @@ class call {
     return r;
   }
 
-  /// Runs it into `r`.
-  void run(results<Storage>& r, palimpsa::sequential how = {}) const {
+  /// Runs it into `r`. One thread unless told otherwise: problems this small wait longer for threads than they work.
+  void run(results<Storage>& r, palimpsa::sequential how = {1}) const {
     auto scratch = scratch_of(scan_workspace(rule, how, in));
     run_scan(rule, how, in, {r.out, r.out_variance, r.final_eta, r.final_evidence}, palimpsa::workspace(scratch));
   }
 
   /// Runs it.
-  results<Storage> run(arrangement how = arrangement::contiguous, palimpsa::sequential with = {}) const {
+  results<Storage> run(arrangement how = arrangement::contiguous, palimpsa::sequential with = {1}) const {
     results<Storage> r = outputs(how);
     run(r, with);
     return r;

@@ -115,10 +115,10 @@ struct block_plan {
 };
 
 /// Works out a task; one thread does it for its block.
-template <class Rule, class Tile, class Storage>
-PALIMPSA_HD block_plan<Rule, Storage> plan_of(row_problem<Storage> const& p, std::int64_t number) {
+template <class Rule, class Storage>
+PALIMPSA_HD block_plan<Rule, Storage> plan_of(row_problem<Storage> const& p, block_task const& task) {
   block_plan<Rule, Storage> plan;
-  plan.task = task_of<Tile>(p.shape, number);
+  plan.task = task;
   plan.place = place_of(p, plan.task.sequence, plan.task.reports && plan.task.head == 0);
   plan.from = sources_of<Rule>(p, plan.task, plan.place.tokens);
   plan.prior = prior_for<Rule>(p, plan.task);

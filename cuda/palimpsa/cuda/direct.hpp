@@ -35,12 +35,12 @@ PALIMPSA_HD PALIMPSA_INLINE void gather(plane<T const> from, std::int64_t t, std
 template <class Rule, class Tile, class Storage>
 PALIMPSA_HD PALIMPSA_INLINE void gather_token(row_problem<Storage> const& p, block_task const& b, segment const& s, std::int64_t t,
                                               int lane, float* key, float* query, float* alpha) {
-  detail::gather<Tile>(tokens_of(p.k, s, b.key_head), t, p.shape.keys, lane, key);
+  detail::gather<Tile>(on_device(tokens_of(p.k, s, b.key_head)), t, p.shape.keys, lane, key);
   if constexpr (Rule::keeps_full)
-    detail::gather<Tile>(tokens_of(p.solved, s, b.head), t, p.shape.keys, lane, query);
+    detail::gather<Tile>(on_device(tokens_of(p.solved, s, b.head)), t, p.shape.keys, lane, query);
   else
-    detail::gather<Tile>(tokens_of(p.q, s, b.key_head), t, p.shape.keys, lane, query);
-  plane<float const> const gates = gates_of<typename Rule::forget_type>(p.log_decay, s, b.head);
+    detail::gather<Tile>(on_device(tokens_of(p.q, s, b.key_head)), t, p.shape.keys, lane, query);
+  plane<float const> const gates = on_device(gates_of<typename Rule::forget_type>(p.log_decay, s, b.head));
   constexpr int cells = Rule::forget_type::scope == gate_scope::key ? Tile::keys_per_lane : 1;
   for (int i = 0; i < cells; ++i) alpha[i] = 0;
   if (gates.present()) {
@@ -59,8 +59,8 @@ PALIMPSA_HD PALIMPSA_INLINE void gather_token(row_problem<Storage> const& p, blo
 template <class Tile, class Storage, class Rows>
 PALIMPSA_HD PALIMPSA_INLINE void gather_rows(row_problem<Storage> const& p, block_task const& b, segment const& s, std::int64_t t,
                                              int group, Rows& v, Rows& beta) {
-  plane<Storage const> const values = tokens_of(p.v, s, b.head);
-  plane<float const> const betas = tokens_of(p.beta, s, b.head);
+  plane<Storage const> const values = on_device(tokens_of(p.v, s, b.head));
+  plane<float const> const betas = on_device(tokens_of(p.beta, s, b.head));
   PALIMPSA_UNROLLED
   for (int r = 0; r < Tile::rows; ++r) {
     int const row = Tile::row_of(group, r);
@@ -74,8 +74,8 @@ PALIMPSA_HD PALIMPSA_INLINE void gather_rows(row_problem<Storage> const& p, bloc
 template <bool Variance, class Tile, class Storage, class Rows>
 PALIMPSA_HD PALIMPSA_INLINE void answer_rows(row_problem<Storage> const& p, block_task const& b, segment const& s, std::int64_t t,
                                              int group, answer<Rows, Variance> const& read) {
-  plane<Storage> const out = tokens_of(p.out, s, b.head);
-  plane<float> const variance = tokens_of(p.out_variance, s, b.head);
+  plane<Storage> const out = on_device(tokens_of(p.out, s, b.head));
+  plane<float> const variance = on_device(tokens_of(p.out_variance, s, b.head));
   PALIMPSA_UNROLLED
   for (int r = 0; r < Tile::rows; ++r) {
     int const row = Tile::row_of(group, r);

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "palimpsa/cuda/abi.cuh"
+#include "palimpsa/shape.hpp"
 
 namespace palimpsa::cuda {
 
@@ -83,10 +84,10 @@ inline int attribute(cudaDeviceAttr what, int device) {
 
 /// Launches, and turns a failure into a sentence. Parameters go by value.
 template <class... Parameters>
-void launch(void (*kernel)(Parameters...), unsigned blocks, unsigned threads, std::size_t shared, int device,
+void launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, std::size_t shared, int device,
             cudaStream_t stream, std::type_identity_t<Parameters>... parameters) {
   void* arguments[] = {const_cast<void*>(static_cast<void const*>(&parameters))...};
-  cudaError_t const code = cudaLaunchKernel(reinterpret_cast<void const*>(kernel), dim3(blocks), dim3(threads), arguments,
+  cudaError_t const code = cudaLaunchKernel(reinterpret_cast<void const*>(kernel), blocks, dim3(threads), arguments,
                                             shared, stream);
   if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction) {
     static_cast<void>(cudaGetLastError());
@@ -100,5 +101,21 @@ void launch(void (*kernel)(Parameters...), unsigned blocks, unsigned threads, st
   expect(code, "cudaLaunchKernel");
 }
 
+/// A grid of `parts` blocks for every head of every sequence, as far as a grid goes; kernels loop over the rest (for_each_head).
+inline dim3 grid_of(int parts, std::int64_t heads, std::int64_t sequences) {
+  auto const axis = [](std::int64_t n) { return static_cast<unsigned>(n < 65535 ? n : 65535); };
+  return {static_cast<unsigned>(parts), axis(heads), axis(sequences)};
+}
+
 }  // namespace detail
+
+#if defined(__CUDACC__)
+/// Calls f(sequence, head) for the heads of this block's part of a grid_of.
+template <class F>
+__device__ __forceinline__ void for_each_head(scan_shape const& s, F f) {
+  for (std::int64_t sequence = blockIdx.z; sequence < s.sequences; sequence += gridDim.z)
+    for (std::int64_t head = blockIdx.y; head < s.value_heads; head += gridDim.y) f(sequence, head);
+}
+#endif
+
 }  // namespace palimpsa::cuda

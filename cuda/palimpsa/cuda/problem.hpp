@@ -33,6 +33,15 @@ struct row_problem {
   unsigned* status = nullptr;  ///< optional
 };
 
+/// The same plane, known to lie in device memory: loads and stores then skip the generic window.
+template <class T>
+PALIMPSA_HD PALIMPSA_INLINE plane<T> on_device(plane<T> tensor) {
+#if defined(__CUDA_ARCH__)
+  __builtin_assume(__isGlobal(tensor.data));
+#endif
+  return tensor;
+}
+
 /// Marks what device memory turned out to hold.
 PALIMPSA_HD inline void flag(unsigned* status, unsigned bit) {
   if (status == nullptr) return;

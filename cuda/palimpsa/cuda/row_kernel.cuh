@@ -16,12 +16,14 @@ static __global__ void __launch_bounds__(Tile::threads, Tile::blocks) row_kernel
   using rows = row_set<float, Tile::rows>;
   __shared__ arriving_tokens<Rule, Tile, Storage> arriving;
   __shared__ staged_tokens<Rule, Tile> staged;
-  __shared__ block_plan<Rule, Storage> plan;  // not in registers: every one of them is needed for the state
+  // The plan lies in shared memory: every register is needed for the state.
+  __shared__ alignas(16) unsigned char plan_bytes[sizeof(block_plan<Rule, Storage>)];
+  auto& plan = *reinterpret_cast<block_plan<Rule, Storage>*>(plan_bytes);
   int const thread = static_cast<int>(threadIdx.x), lane = thread % Tile::lanes, group = thread / Tile::lanes;
 
-  for (std::int64_t task = blockIdx.x; task < task_count<Tile>(p.shape); task += gridDim.x) {
-    __syncthreads();  // the last task's plan and tokens have been used
-    if (thread == 0) plan = plan_of<Rule, Tile>(p, task);
+  for_each_head(p.shape, [&](std::int64_t sequence, std::int64_t head) {
+    __syncthreads();  // the last head's plan and tokens have been used
+    if (thread == 0) plan = plan_of<Rule>(p, task_at<Tile>(p.shape, sequence, head, static_cast<int>(blockIdx.x)));
     __syncthreads();
     clear_arrivals(plan.task, p.beta.present(), thread, Tile::threads, arriving);
     rows eta[Tile::keys_per_lane], evidence[Rule::keeps_diagonal ? Tile::keys_per_lane : 1];
@@ -60,12 +62,12 @@ static __global__ void __launch_bounds__(Tile::threads, Tile::blocks) row_kernel
     }
     __syncthreads();
     if (plan.place.tokens.length > 0) {
-      std::int64_t const last = detail::divide(plan.place.tokens.length - 1, Tile::tokens) * Tile::tokens;
+      std::int64_t const last = (plan.place.tokens.length - 1) / Tile::tokens * Tile::tokens;
       flush<Rule, Variance, Tile>(p, plan.task, plan.place.tokens, last, static_cast<int>(plan.place.tokens.length - last), thread,
                                   Tile::threads, staged);
     }
     store_cells<Rule, Tile>(p, plan.task, plan.task.sequence, group, lane, eta, evidence);
-  }
+  });
 }
 
 }  // namespace PALIMPSA_CUDA_ABI

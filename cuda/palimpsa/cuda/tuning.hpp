@@ -39,7 +39,7 @@ constexpr decltype(auto) with_tile(std::int64_t keys, F f) {
   if (keys <= 32) return f(tile<32, 8, 2, 128, 16, 6>{});
   if (keys <= 64) return f(tile<64, 8, 1, 128, 16, 8>{});
   if (keys <= 96) return f(tile<96, 8, 4, 128, 16, 3>{});
-  if (keys <= 128) return f(tile<128, 8, 2, 128, 16, 4>{});
+  if (keys <= 128) return f(tile<128, 16, 4, 128, 16, 4>{});
   if (keys <= 192) return f(tile<192, 16, 2, 128, 8, 4>{});
   return f(tile<256, 16, 2, 128, 8, 3>{});
 }
@@ -47,12 +47,12 @@ constexpr decltype(auto) with_tile(std::int64_t keys, F f) {
 /// Calls f(tile) with the step's tile: keys and lanes are the scan's, so that a row's sums are taken in the same order.
 template <class F>
 constexpr decltype(auto) with_step_tile(std::int64_t keys, F f) {
-  if (keys <= 32) return f(tile<32, 8, 2, 128, 1, 4>{});
-  if (keys <= 64) return f(tile<64, 8, 2, 128, 1, 3>{});
-  if (keys <= 96) return f(tile<96, 8, 1, 128, 1, 4>{});
-  if (keys <= 128) return f(tile<128, 8, 1, 128, 1, 3>{});
-  if (keys <= 192) return f(tile<192, 16, 1, 128, 1, 4>{});
-  return f(tile<256, 16, 1, 128, 1, 3>{});
+  if (keys <= 32) return f(tile<32, 8, 4, 64, 1, 6>{});
+  if (keys <= 64) return f(tile<64, 8, 2, 64, 1, 6>{});
+  if (keys <= 96) return f(tile<96, 8, 1, 64, 1, 6>{});
+  if (keys <= 128) return f(tile<128, 16, 2, 64, 1, 6>{});
+  if (keys <= 192) return f(tile<192, 16, 1, 64, 1, 6>{});
+  return f(tile<256, 16, 1, 64, 1, 6>{});
 }
 
 }  // namespace palimpsa::cuda

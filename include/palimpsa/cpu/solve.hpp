@@ -83,13 +83,16 @@ struct precision_matrix {
   /// Factors Λ = diag(prior) + J.
   ///
   /// No pivot is below its prior if J is positive semidefinite. Where one is, Λ is singular to the rounding of J (condition above
-  /// 1/ε) and the right solution is lost; the diagonal is then raised by ε|Λ_jj|, 4ε|Λ_jj|, ... until the factorisation goes through,
-  /// so that what comes out is finite and of no more than the right size.
+  /// 1/ε) and the right solution is lost. The diagonal is then raised by ε|Λ_jj|, 4ε|Λ_jj|, ..., and the floor with it, until the
+  /// factorisation goes through, so that what comes out is finite and of about the right size. A J that is negative beyond
+  /// rounding answers with NaN.
   void factorise(plane<Scalar const> prior) {
-    auto const floor = [=](std::int64_t j) { return static_cast<double>(prior(0, j)); };
     double raise = 0;
-    for (assemble(prior, raise); !cholesky(factor, keys, floor); assemble(prior, raise))
+    auto const floor = [&](std::int64_t j) { return static_cast<double>(prior(0, j)) + raise * std::fabs(precision(prior, j)); };
+    for (assemble(prior, raise); !cholesky(factor, keys, floor); assemble(prior, raise)) {
       raise = raise > 0 ? 4 * raise : static_cast<double>(std::numeric_limits<Scalar>::epsilon());
+      if (raise > 1) raise = std::numeric_limits<double>::quiet_NaN();
+    }
   }
 
   /// solution ← Λ⁻¹ b, after factorise().
@@ -109,12 +112,16 @@ struct precision_matrix {
   }
 
  private:
+  /// Λ_jj.
+  double precision(plane<Scalar const> prior, std::int64_t j) const {
+    return static_cast<double>(prior(0, j)) + static_cast<double>(evidence[j * keys + j]);
+  }
+
   void assemble(plane<Scalar const> prior, double raise) {
     for (std::int64_t i = 0; i < keys * keys; ++i) factor[i] = static_cast<double>(evidence[i]);
     for (std::int64_t j = 0; j < keys; ++j) {
-      double& x = factor[j * keys + j];
-      x += static_cast<double>(prior(0, j));
-      x += raise * std::fabs(x);
+      double const x = precision(prior, j);
+      factor[j * keys + j] = x + raise * std::fabs(x);
     }
   }
 };

@@ -199,7 +199,8 @@ inline problem draw(rule_name rule, recipe s, std::uint64_t n) {
   if (s.initial_state) {
     std::int64_t const heads = p.sequences() * s.HV;
     p.initial_eta = d.normals(heads * s.V * s.K);
-    for (double& x : p.initial_eta) x *= s.key_size;
+    bool const sums = rule.keeps_precision() || rule.write == kind::mamba2;  // η is a sum of u kᵀ, or of the size of v/k
+    for (double& x : p.initial_eta) x *= sums ? s.key_size : 1 / s.key_size;
     if (rule.keeps_precision()) p.initial_evidence = detail::draw_evidence(d, rule, s, heads);
   }
   return p;

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "palimpsa/detail/config.hpp"
+#include "palimpsa/error.hpp"
 
 namespace palimpsa {
 
@@ -29,9 +30,10 @@ struct view {
   view() = default;
 
   /// Row-major and contiguous.
+  /// @throws argument_error  for more than four extents
   view(T* pointer, std::initializer_list<std::int64_t> extents) : data(pointer) {
-    for (std::int64_t e : extents)
-      if (rank < max_rank) extent[rank++] = e;
+    if (extents.size() > max_rank) throw argument_error("view", "at most 4 extents", std::to_string(extents.size()));
+    for (std::int64_t e : extents) extent[rank++] = e;
     std::int64_t step = 1;
     for (int axis = rank - 1; axis >= 0; --axis) {
       stride[axis] = step;
@@ -40,11 +42,13 @@ struct view {
   }
 
   /// Any strides.
+  /// @throws argument_error  for more than four extents, or another number of strides
   view(T* pointer, std::initializer_list<std::int64_t> extents, std::initializer_list<std::int64_t> strides)
       : view(pointer, extents) {
+    if (strides.size() != extents.size())
+      throw argument_error("view", std::to_string(extents.size()) + " strides, one an extent", std::to_string(strides.size()));
     int axis = 0;
-    for (std::int64_t s : strides)
-      if (axis < rank) stride[axis++] = s;
+    for (std::int64_t s : strides) stride[axis++] = s;
   }
 
   /// A writable view reads as well.

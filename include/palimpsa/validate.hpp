@@ -184,13 +184,13 @@ void require_eta(char const* name, view<T> const& eta, scan_shape const& s, std:
 
 /// J or its like, if present; refused where the rule keeps none.
 template <class Rule, class T>
-void require_evidence(char const* name, view<T> const& evidence, scan_shape const& s, std::int64_t states) {
+void require_evidence(char const* name, view<T> const& evidence, scan_shape const& s, std::int64_t states,
+                      char const* symbols = Rule::keeps_full ? "[N,HV,K,K]" : "[N,HV,V,K]") {
   if (!evidence.present()) return;
   if constexpr (!Rule::keeps_precision) {
     throw argument_error(name, "absent, since this rule keeps no precision", shape_text(evidence));
   } else {
     std::int64_t const rows = Rule::keeps_full ? s.keys : s.values;
-    char const* const symbols = Rule::keeps_full ? "[N,HV,K,K]" : "[N,HV,V,K]";
     if constexpr (std::is_const_v<T>)
       require(name, evidence, symbols, {states, s.value_heads, rows, s.keys});
     else
@@ -307,7 +307,7 @@ scan_shape check_shapes(step_arguments<Storage, Scalar> const& a) {
   detail::require_eta("eta", a.eta, s, slots, "[slots,HV,V,K]");
   if (Rule::keeps_precision && !a.evidence.present())
     throw argument_error("evidence", "a pool beside eta, since this rule keeps a precision", "absent");
-  detail::require_evidence<Rule>("evidence", a.evidence, s, slots);
+  detail::require_evidence<Rule>("evidence", a.evidence, s, slots, Rule::keeps_full ? "[slots,HV,K,K]" : "[slots,HV,V,K]");
   auto const slots_shape = [&](char const* name, index_view const& list, bool per_token) {
     if (!list.present()) return;
     bool const one = list.rank == 1 && list.extent[0] == s.batch;

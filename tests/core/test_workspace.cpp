@@ -1,10 +1,12 @@
 // Memory of a call: nothing is allocated, exactly the workspace asked for is used, and its contents and address do not matter.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <new>
 
+#include "palimpsa/error.hpp"
 #include "palimpsa/storage_eigen.hpp"
 #include "support/call.hpp"
 #include "support/step_call.hpp"
@@ -17,7 +19,7 @@ std::atomic<int> allocations{0};
 }  // namespace
 
 // Every road to the heap, glibc's own way of interposing. Sanitizers bring an allocator of their own.
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(PALIMPSA_TEST_SANITIZED)
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
 #define PALIMPSA_TEST_COUNTS 1
 extern "C" {
 void* __libc_malloc(std::size_t size);
@@ -116,4 +118,75 @@ TEST_CASE("A step with a workspace allocates nothing") {
   if (!PALIMPSA_TEST_COUNTS) SKIP("allocations are counted on glibc without sanitizers");
   check_step_allocates_nothing<double>();
   check_step_allocates_nothing<float>();
+}
+
+namespace {
+
+/// Runs f over a workspace of exactly `size` bytes that starts `shift` bytes after a cache line, between guards.
+template <class F>
+bool guards_hold(std::size_t size, std::size_t shift, F f) {
+  constexpr std::size_t guard = 256;
+  std::vector<std::byte> memory(size + shift + 2 * guard + 64, std::byte{0x5a});
+  auto const address = reinterpret_cast<std::uintptr_t>(memory.data() + guard);
+  std::size_t const start = guard + (64 - address % 64) % 64 + shift;
+  f(palimpsa::workspace(memory.data() + start, size));
+  return std::all_of(memory.begin(), memory.begin() + static_cast<std::ptrdiff_t>(start), [](std::byte b) { return b == std::byte{0x5a}; }) &&
+         std::all_of(memory.begin() + static_cast<std::ptrdiff_t>(start + size), memory.end(), [](std::byte b) { return b == std::byte{0x5a}; });
+}
+
+}  // namespace
+
+// Planted: an arena that starts at the caller's first byte; a share of a thread that is 64 bytes too large.
+TEST_CASE("Exactly the workspace asked for is used, from any address") {
+  std::uint64_t n = 310;
+  for (kind write : every_kind)
+    for (int threads : {1, 3}) {
+      recipe r = any_sizes(++n);
+      r.B = 2;
+      problem const p = rounded<float>(draw({write}, r, n));
+      INFO(p);
+      call<float> const c(p);
+      results<float> const right = c.run();
+      palimpsa::sequential const how{threads};
+      std::size_t const needed = scan_workspace(p.rule, how, c.in);
+      for (std::size_t shift : {0, 1, 63, 8, 32}) {
+        results<float> x = c.outputs();
+        CHECK(guards_hold(needed, shift, [&](palimpsa::workspace w) {
+          run_scan(p.rule, how, c.in, {x.out, x.out_variance, x.final_eta, x.final_evidence}, w);
+        }));
+        CHECK(same_bits(right, x));
+        pool<float> states(p, 2);
+        auto a = states.arguments(c);
+        results<float> y = c.outputs();
+        a.out = y.out;
+        std::int32_t const slots[] = {1, 0};
+        a.slot_in = {slots, 2};
+        CHECK(guards_hold(step_workspace(p.rule, how, a), shift, [&](palimpsa::workspace w) { run_step(p.rule, how, a, w); }));
+      }
+    }
+}
+
+// Planted: a size check before the padding for alignment is added.
+TEST_CASE("A workspace one byte short is refused, and nothing is written") {
+  for (kind write : every_kind) {
+    problem const p = draw({write}, recipe{}, 320);
+    INFO(p);
+    call<double> const c(p);
+    results<double> x = c.outputs();
+    std::size_t const needed = scan_workspace(p.rule, {1}, c.in);
+    auto scratch = scratch_of(needed - 1);
+    std::string const expected = "palimpsa: workspace: expected at least " + std::to_string(needed) + " bytes, given " + std::to_string(needed - 1) + " bytes";
+    CHECK_THROWS_WITH(run_scan(p.rule, {1}, c.in, {x.out, x.out_variance, x.final_eta, x.final_evidence}, palimpsa::workspace(scratch)), expected);
+    CHECK_THROWS_AS(run_scan(p.rule, {1}, c.in, {x.out, x.out_variance, x.final_eta, x.final_evidence}, {}), palimpsa::argument_error);
+    CHECK(x.still_poisoned());
+
+    pool<double> states(p, 2);
+    auto a = states.arguments(c);
+    a.out = x.out;
+    std::int64_t const slots[] = {1, 0};
+    a.slot_in = {slots, 2};
+    auto less = scratch_of(step_workspace(p.rule, {1}, a) - 1);
+    CHECK_THROWS_AS(run_step(p.rule, {1}, a, palimpsa::workspace(less)), palimpsa::argument_error);
+    CHECK(x.still_poisoned());
+  }
 }

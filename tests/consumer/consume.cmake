@@ -5,7 +5,7 @@ function(run)
 endfunction()
 
 file(REMOVE_RECURSE "${SCRATCH}")
-set(settings "-DWAY=${WAY}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}" -DCMAKE_BUILD_TYPE=Release)
+set(settings "-DWAY=${WAY}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCUDA_COMPILER=${CUDA_COMPILER}" -DCMAKE_BUILD_TYPE=Release)
 if(WAY STREQUAL "find_package")
   run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${SCRATCH}/prefix with space")
   list(PREPEND PREFIXES "${SCRATCH}/prefix with space")

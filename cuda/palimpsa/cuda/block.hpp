@@ -212,18 +212,19 @@ template <class Rule, class Tile, class Storage>
 PALIMPSA_HD void clear_arrivals(block_task const& b, bool has_beta, int thread, int threads,
                                 arriving_tokens<Rule, Tile, Storage>& a) {
   using query_type = typename arriving_tokens<Rule, Tile, Storage>::query_type;
+  constexpr int keys = Tile::keys, rows = Tile::block_rows, gates = tile_gates<Rule, Tile>;
   PALIMPSA_ROLLED
-  for (int e = thread; e < Tile::tokens * Tile::keys; e += threads) {
-    a.key[0][e] = storage<Storage>::store(0);
-    a.query[0][e] = storage<query_type>::store(0);
+  for (int e = thread; e < Tile::tokens * keys; e += threads) {
+    a.key[e / keys][e % keys] = storage<Storage>::store(0);
+    a.query[e / keys][e % keys] = storage<query_type>::store(0);
   }
   PALIMPSA_ROLLED
-  for (int e = thread; e < Tile::tokens * Tile::block_rows; e += threads) {
-    a.value[0][e] = storage<Storage>::store(0);
-    a.beta[0][e] = has_beta || e % Tile::block_rows >= b.rows ? 0.0f : 1.0f;
+  for (int e = thread; e < Tile::tokens * rows; e += threads) {
+    a.value[e / rows][e % rows] = storage<Storage>::store(0);
+    a.beta[e / rows][e % rows] = has_beta || e % rows >= b.rows ? 0.0f : 1.0f;
   }
   PALIMPSA_ROLLED
-  for (int e = thread; e < Tile::tokens * tile_gates<Rule, Tile>; e += threads) a.log_decay[0][e] = 0;
+  for (int e = thread; e < Tile::tokens * gates; e += threads) a.log_decay[e / gates][e % gates] = 0;
 }
 
 /// Sends for tokens [first, first + count).

@@ -2,7 +2,8 @@
 /// @file
 /// The kernels' twin on the host: the same tiles, phases and lanes, with one thread that plays all threads of a block in turn. What a
 /// test without a GPU runs is therefore the very code of row_kernel.cuh, direct_kernel.cuh and head_kernel.cuh but for the barriers,
-/// the warp's shuffles and the approximate reciprocal. For tests: it is slow, it allocates, and it calculates nothing for a user.
+/// the warp's shuffles and the approximate reciprocal (stream_kernel.cuh must give direct_kernel's bits, which takes a GPU to see).
+/// For tests: it is slow, it allocates, and it calculates nothing for a user.
 
 #include <cstdint>
 #include <cstring>
@@ -71,23 +72,23 @@ template <class Rule, bool Variance, class Tile, class Storage>
 void twin_scan_task(row_problem<Storage> const& p, std::int64_t task) {
   auto const registers = uninitialised<twin_registers<Rule, Tile>>();
   auto const shared = uninitialised<twin_shared<Rule, Tile, Storage>>();
-  auto& [arriving, staged] = *shared;
+  auto& arriving = shared->arriving;
+  auto& staged = shared->staged;
   constexpr int threads = Tile::threads;
-  block_task const b = task_of<Tile>(p.shape, task);
-  sequence_place const place = place_of(p, b.sequence, b.reports && b.head == 0);
+  block_plan<Rule, Storage> const plan = plan_of<Rule>(p, task_of<Tile>(p.shape, task));
+  block_task const& b = plan.task;
+  sequence_place const& place = plan.place;
   std::int64_t const tokens = place.tokens.length;
   each_lane<Tile>([&](int group, int lane) {
     load_cells<Rule, Tile>(p, b, place.read, group, lane, registers->eta_of(group, lane), registers->evidence_of(group, lane));
   });
-  float const prior = prior_for<Rule>(p, b);
-  sources<Rule, Storage> const from = sources_of<Rule>(p, b, place.tokens);
   each_thread<Tile>([&](int thread) { clear_arrivals(b, p.beta.present(), thread, threads, arriving); });
-  each_thread<Tile>([&](int thread) { bring(from, 0, tile_count<Tile>(tokens, 0), thread, threads, arriving); });
+  each_thread<Tile>([&](int thread) { bring(plan.from, 0, tile_count<Tile>(tokens, 0), thread, threads, arriving); });
   for (std::int64_t first = 0; first < tokens; first += Tile::tokens) {
     int const count = tile_count<Tile>(tokens, first);
     each_thread<Tile>([&](int thread) { widen(arriving, count, p.status, thread, threads, staged); });
     std::int64_t const next = first + Tile::tokens;
-    each_thread<Tile>([&](int thread) { bring(from, next, tile_count<Tile>(tokens, next), thread, threads, arriving); });
+    each_thread<Tile>([&](int thread) { bring(plan.from, next, tile_count<Tile>(tokens, next), thread, threads, arriving); });
     for (int t = 0; t < count; ++t) {
       float key[Tile::keys], query[Tile::keys], alpha[Tile::keys];
       for (int lane = 0; lane < Tile::lanes; ++lane) {
@@ -99,7 +100,7 @@ void twin_scan_task(row_problem<Storage> const& p, std::int64_t task) {
       if constexpr (tile_gates<Rule, Tile> == 1) alpha[0] = staged.alpha[t][0];
       for (int group = 0; group < Tile::groups; ++group) {
         auto const read = observe_token<Rule, Variance, Tile>(twin_lanes<Tile>{}, staged, t, token<float>{key, query, alpha}, group,
-                                                              prior, registers->eta_of(group, 0), registers->evidence_of(group, 0));
+                                                              plan.prior, registers->eta_of(group, 0), registers->evidence_of(group, 0));
         for (int r = 0; r < Tile::rows; ++r) {
           staged.mean[t][Tile::row_of(group, r)] = read.mean.row[r];
           if constexpr (Variance) staged.variance[t][Tile::row_of(group, r)] = read.variance.row[r];
@@ -132,7 +133,7 @@ void twin_step_task(row_problem<Storage> const& p, std::int64_t task) {
   float const prior = prior_for<Rule>(p, b);
   for (std::int64_t t = 0; t < place.tokens.length; ++t) {
     float key[Tile::keys], query[Tile::keys], alpha[Tile::keys];
-    for (int lane = Tile::lanes - 1; lane >= 0; --lane) {  // downwards, so that alpha[0] is lane 0's where there is one gate
+    for (int lane = 0; lane < Tile::lanes; ++lane) {
       int const cell = lane * Tile::keys_per_lane;
       gather_token<Rule, Tile>(p, b, place.tokens, t, lane, key + cell, query + cell, alpha + cell);
     }

@@ -1,0 +1,5 @@
+#include "cuda/twin_of.hpp"
+
+namespace palimpsa_test {
+PALIMPSA_TEST_INSTANTIATE_TWIN(kind::mamba2)
+}  // namespace palimpsa_test

@@ -56,7 +56,7 @@ template <class Storage>
 void check_steps(std::int64_t length) {
   std::uint64_t n = 1100 + 100 * static_cast<std::uint64_t>(length);
   for (rule_name rule : every_rule<Storage>()) {
-    if (!has_step(rule)) continue;
+    if (!has_step<Storage>(rule)) continue;
     recipe r = any_sizes(++n);
     r.T = 12 * (r.T % 4);
     problem const p = rounded<Storage>(draw(rule, r, n));

@@ -22,5 +22,6 @@
 #include "palimpsa/storage_eigen.hpp"  // bfloat16 and half as storage
 
 // What a caller calls.
-#include "palimpsa/scan.hpp"  // a sequence
+#include "palimpsa/scan.hpp"          // a sequence
+#include "palimpsa/scan_chunked.hpp"  // the same, in chunks of tokens
 #include "palimpsa/step.hpp"  // a token, states in a pool

@@ -1,0 +1,143 @@
+#pragma once
+/// @file
+/// Runs a case on the CPU, by the path and in the type that was asked for: forward, and backward where the case has a
+/// cotangent.
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "palimpsa/error.hpp"
+#include "palimpsa/execution.hpp"
+#include "palimpsa/io/case_call.hpp"
+#include "palimpsa/io/case_data.hpp"
+#include "palimpsa/io/case_steps.hpp"
+#include "palimpsa/io/tensor.hpp"
+#include "palimpsa/scan.hpp"
+#include "palimpsa/scan_backward.hpp"
+#include "palimpsa/scan_chunked.hpp"
+#include "palimpsa/step.hpp"
+#include "palimpsa/storage_eigen.hpp"
+#include "palimpsa/traits.hpp"
+
+namespace palimpsa::io {
+
+/// How the forward pass runs.
+enum class scan_path {
+  sequential,  ///< scan, token by token: every rule has it
+  chunked,     ///< scan, a chunk of tokens at a time, for the rules and shapes that have a chunked form
+  step         ///< one token a call, states in a pool
+};
+
+/// How a case is run.
+struct run_options {
+  dtype type = dtype::f64;                 ///< of q, k, v, out; arithmetic is in F64 for F64 and in F32 for F32, BF16, F16
+  scan_path path = scan_path::sequential;  ///< forward; there is one backward pass, whatever the path
+  std::int64_t chunk = 64;                 ///< tokens a chunk, and between the states that the backward pass keeps; >= 1
+};
+
+/// What the verification of a rule has to know of it.
+struct rule_facts {
+  bool solves = false;      ///< a linear system a token (a full memory)
+  bool triangular = false;  ///< its chunked form solves a unit-triangular system
+  bool exact_gain = false;  ///< with the exact gain in it
+};
+
+/// The facts of a rule.
+template <any_rule Rule>
+constexpr rule_facts facts_of() {
+  return {Rule::keeps_full, chunked_form<Rule> == chunk_form::wy, std::is_same_v<typename Rule::gain_type, gain::exact>};
+}
+
+/// Has the case the derivative of a loss with respect to anything the rule writes?
+inline bool has_cotangents(case_file const& given) {
+  return given.grad_out || given.grad_out_variance || given.grad_final_eta || given.grad_final_evidence;
+}
+
+namespace detail {
+
+/// A file of some bytes can name a million heads or sequences of no tokens, whose states take more memory than there is.
+inline void refuse_excess(case_file const& given, scan_shape const& s, std::int64_t evidence_rows) {
+  auto const size_of = [](auto const& tensor) { return tensor ? static_cast<double>(tensor->values.size()) : 0.0; };
+  double const read = size_of(given.q) + size_of(given.v) + size_of(given.cu_seqlens) + size_of(given.initial_eta);
+  double const heads = static_cast<double>(s.sequences) * static_cast<double>(s.value_heads);
+  double const states = heads * static_cast<double>((s.values + evidence_rows) * s.keys);
+  if (states > 0x1p26 + 256 * read) {
+    throw argument_error("final_eta", "states in proportion to the inputs",
+                         "N = " + std::to_string(s.sequences) + ", HV = " + std::to_string(s.value_heads) +
+                             ", V = " + std::to_string(s.values) + ", K = " + std::to_string(s.keys));
+  }
+}
+
+/// Threads for a call that takes `tokens` tokens of every sequence: one where starting more would take longer than the call
+/// itself, else as many as there are.
+inline int threads_for(scan_shape const& s, std::int64_t tokens) {
+  auto const cells = static_cast<double>(s.sequences * s.value_heads) * static_cast<double>(s.values * s.keys);
+  return cells * static_cast<double>(tokens) < 0x1p22 ? 1 : 0;
+}
+
+template <any_rule Rule, class Storage>
+void run_chunked(palimpsa::chunked how, scan_inputs<Storage> const& in, scan_outputs<Storage> const& out) {
+  if (char const* const reason = chunked_refusal<Rule>(in)) throw unsupported_error(reason);
+  if constexpr (chunked_form<Rule> != chunk_form::none) scan<Rule>(how, in, out, allocate);
+}
+
+template <any_rule Rule, class Storage> named_tensors run_case_in(case_file const& given, run_options const& how) {
+  case_inputs<Storage> inputs(given);
+  auto const in = inputs.arguments();
+  scan_shape const s = check_shapes<Rule>(in);
+  std::int64_t const rows = Rule::keeps_full ? s.keys : Rule::keeps_diagonal ? s.values : 0;
+  refuse_excess(given, s, rows);
+  check_values<Rule>(in, s);
+
+  // What the file has right values for is asked for, so that the library says what a rule does not have.
+  bool const keeps = Rule::keeps_precision;
+  case_outputs<Storage> outputs(s, rows, keeps || given.out_variance, keeps || given.final_evidence);
+  int const threads = threads_for(s, s.tokens);
+  switch (how.path) {
+    case scan_path::sequential:
+      scan<Rule>(sequential{threads}, in, outputs.arguments(), allocate);
+      break;
+    case scan_path::chunked:
+      run_chunked<Rule>({how.chunk, threads}, in, outputs.arguments());
+      break;
+    case scan_path::step:
+      run_steps(in, s, outputs, [how = sequential{threads_for(s, 1)}](step_arguments<Storage> const& a) {
+        step<Rule>(how, a, allocate);
+      });
+      break;
+  }
+  named_tensors results;
+  outputs.add_to(results);
+  if (has_cotangents(given)) {
+    case_gradients<Storage> gradients(given);
+    scan_backward<Rule>(checkpointed{how.chunk, threads}, in, inputs.cotangents(), gradients.arguments(), allocate);
+    gradients.add_to(results);
+  }
+  return results;
+}
+
+}  // namespace detail
+
+/// Runs a case by a rule: the right names with what the library wrote, as doubles. Values of the case are rounded to the
+/// types of the call.
+/// @throws argument_error for a case that breaks the contract, naming tensor, expected and given
+/// @throws unsupported_error for a path that the rule, or the case's shapes, do not have
+template <any_rule Rule> named_tensors run_case(case_file const& given, run_options const& how = {}) {
+  switch (how.type) {
+    case dtype::f64:
+      return detail::run_case_in<Rule, double>(given, how);
+    case dtype::f32:
+      return detail::run_case_in<Rule, float>(given, how);
+    case dtype::bf16:
+      return detail::run_case_in<Rule, Eigen::bfloat16>(given, how);
+    case dtype::f16:
+      return detail::run_case_in<Rule, Eigen::half>(given, how);
+    case dtype::i64:
+    case dtype::i32:
+      break;
+  }
+  throw argument_error("type", "F64, F32, BF16 or F16", std::string(name_of(how.type)));
+}
+
+}  // namespace palimpsa::io

@@ -11,7 +11,8 @@
 
 namespace palimpsa {
 
-/// Two axes of a caller's tensor: [tokens, channels] or [rows, columns]. data = nullptr means absent.
+/// Two axes of a caller's tensor: [tokens, channels] or [rows, columns]. data = nullptr means absent, or that there is no element
+/// (an offset from a null pointer is undefined, even to nothing).
 template <class T>
 struct plane {
   T* data = nullptr;      ///< element (0, 0)
@@ -27,14 +28,14 @@ struct plane {
 /// Tokens of one head: [T, channels] from a [B,T,H,C] tensor; a missing channel axis is repeated (step 0).
 template <class T>
 PALIMPSA_HD plane<T> tokens_of(view<T> const& tensor, segment s, std::int64_t head) {
-  if (!tensor.present()) return {};
+  if (tensor.data == nullptr) return {};
   return {tensor.at(s.row, s.first, head), tensor.stride[1], tensor.rank > 3 ? tensor.stride[3] : 0};
 }
 
 /// The gates of one head: [T, 1 or K]; a constant gate is the same for every token (step 0).
 template <class Forget, class T>
 PALIMPSA_HD plane<T> gates_of(view<T> const& log_decay, segment s, std::int64_t head) {
-  if (!log_decay.present()) return {};
+  if (log_decay.data == nullptr) return {};
   if constexpr (Forget::scope == gate_scope::constant) {
     return {log_decay.at(head), 0, 0};
   } else {
@@ -45,14 +46,14 @@ PALIMPSA_HD plane<T> gates_of(view<T> const& log_decay, segment s, std::int64_t 
 /// The matrix of one head from a [N,HV,rows,columns] tensor of states.
 template <class T>
 PALIMPSA_HD plane<T> state_of(view<T> const& tensor, std::int64_t n, std::int64_t head) {
-  if (!tensor.present()) return {};
+  if (tensor.data == nullptr) return {};
   return {tensor.at(n, head), tensor.stride[2], tensor.stride[3]};
 }
 
 /// The prior of one head: [1 or K] in row 0.
 template <class T>
 PALIMPSA_HD plane<T> prior_of(view<T> const& prior, std::int64_t head) {
-  if (!prior.present()) return {};
+  if (prior.data == nullptr) return {};
   return {prior.at(head), 0, prior.rank > 1 ? prior.stride[1] : 0};
 }
 

@@ -125,19 +125,25 @@ TEST_CASE("No tokens, no batch rows and no sequences are legal calls") {
     none.B = 0;
     check_one<double>(write, none, 701);
 
-    // [N+1] = {0}: no sequences; tensors without elements may be null pointers.
-    recipe empty;
-    empty.B = 1, empty.T = 0;
-    call<double> c(draw({write}, empty, 702));
-    std::int32_t const boundary[] = {0};
-    c.in.cu_seqlens = {boundary, 1};
-    c.in.initial_eta = c.in.initial_evidence = {};
-    palimpsa::view<double const> const no_keys(nullptr, {1, 0, 2, 9}), no_values(nullptr, {1, 0, 4, 7});
-    c.in.q = c.in.k = no_keys, c.in.v = no_values, c.in.beta = c.in.log_decay = {};
-    palimpsa::scan_outputs<double> out;
-    out.out = palimpsa::view<double>(nullptr, {1, 0, 4, 7});
-    out.final_eta = palimpsa::view<double>(nullptr, {0, 4, 7, 9});
-    auto scratch = scratch_of(scan_workspace({write}, {1}, c.in));
-    CHECK_NOTHROW(run_scan({write}, {1}, c.in, out, palimpsa::workspace(scratch)));
+    // Tensors without elements may be null pointers: sequences of no tokens, and (cu_seqlens = {0}) no sequences.
+    for (std::int64_t sequences : {1, 0}) {
+      recipe empty;
+      empty.B = 1, empty.T = 0;
+      problem const p = draw({write}, empty, 702);
+      call<double> c(p);
+      std::int32_t const boundary[] = {0};
+      if (sequences == 0) c.in.cu_seqlens = {boundary, 1};
+      if (sequences == 0) c.in.initial_eta = c.in.initial_evidence = {};
+      palimpsa::view<double const> const no_keys(nullptr, {1, 0, 2, 9}), no_values(nullptr, {1, 0, 4, 7}), no_heads(nullptr, {1, 0, 4});
+      c.in.q = c.in.k = no_keys, c.in.v = no_values, c.in.beta = c.in.log_decay = no_heads;
+      palimpsa::scan_outputs<double> out;
+      out.out = palimpsa::view<double>(nullptr, {1, 0, 4, 7});
+      results<double> kept = c.outputs();
+      out.final_eta = palimpsa::view<double>(nullptr, {0, 4, 7, 9});
+      if (sequences == 1) out.final_eta = kept.final_eta;
+      auto scratch = scratch_of(scan_workspace({write}, {1}, c.in));
+      CHECK_NOTHROW(run_scan({write}, {1}, c.in, out, palimpsa::workspace(scratch)));
+      if (sequences == 1) CHECK(kept.final_eta.values() == p.initial_eta);
+    }
   }
 }

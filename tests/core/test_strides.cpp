@@ -69,7 +69,7 @@ TEST_CASE("Slices of a fused buffer at odd addresses are tensors like others") {
   for (kind write : every_kind) {
     check_fused<double>(write, ++n);
     check_fused<float>(write, n);
-    check_fused<Eigen::bfloat16>(write, n);
+    if (instantiated<Eigen::bfloat16>({write})) check_fused<Eigen::bfloat16>(write, n);
   }
 }
 

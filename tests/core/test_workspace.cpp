@@ -24,7 +24,12 @@ std::atomic<int> allocations{0};
 }  // namespace
 
 // Every road to the heap, glibc's own way of interposing. Sanitizers bring an allocator of their own.
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || __has_feature(thread_sanitizer)
+#define PALIMPSA_TEST_SANITIZED
+#endif
+#endif
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(PALIMPSA_TEST_SANITIZED)
 #define PALIMPSA_TEST_COUNTS 1
 extern "C" {
 void* __libc_malloc(std::size_t size);

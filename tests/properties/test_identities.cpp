@@ -214,3 +214,45 @@ TEST_CASE("Forgetting pulls the importance back to the prior at rate alpha, neve
       PALIMPSA_TEST_CLOSE("J", call<double>(p).run().final_evidence.values(), expected, arithmetic_bound<double>(r.T));
     }
 }
+
+TEST_CASE("A gate that underflows leaves nothing at all") {
+  for (kind write : every_kind)
+    for (double log_decay : {-800.0, -1000.0, -std::numeric_limits<double>::infinity()}) {
+      problem p = draw({write}, any_sizes(2700), 2700);
+      INFO(p);
+      for (double& x : p.k) x = 0;
+      for (double& x : p.log_decay) x = log_decay;
+      results<double> const x = call<double>(p).run();
+      CHECK(x.final_eta.values() == numbers(p.initial_eta.size(), 0));
+      CHECK(x.final_evidence.values() == numbers(p.initial_evidence.size(), 0));
+      CHECK(x.out.values() == numbers(p.v.size(), 0));
+    }
+}
+
+TEST_CASE("The read is linear in the query, whatever its size, to the bit") {
+  for (kind write : every_kind)
+    for (double factor : {0x1p-60, 0x1p60}) {
+      problem const p = draw({write}, any_sizes(2800), 2800);
+      INFO(p);
+      problem scaled = p;
+      for (double& x : scaled.q) x *= factor;
+      numbers expected = call<double>(p).run().out.values();
+      for (double& x : expected) x *= factor;
+      CHECK(call<double>(scaled).run().out.values() == expected);
+    }
+}
+
+TEST_CASE("scale multiplies the read and, squared, its variance; the state does not see it") {
+  for (kind write : every_kind) {
+    problem const p = draw({write}, any_sizes(2900), 2900);
+    INFO(p);
+    problem scaled = p;
+    scaled.sizes.scale *= -4;
+    results<double> const x = call<double>(p).run(), y = call<double>(scaled).run();
+    numbers out = x.out.values(), variance = x.out_variance.values();
+    for (double& a : out) a *= -4;
+    for (double& a : variance) a *= 16;
+    CHECK((y.out.values() == out && y.out_variance.values() == variance));
+    CHECK((y.final_eta.bits() == x.final_eta.bits() && y.final_evidence.bits() == x.final_evidence.bits()));
+  }
+}

@@ -26,7 +26,7 @@ enum status_bit : unsigned {
 struct sequential {
   cudaStream_t stream = nullptr;  ///< where the work goes
   unsigned* status = nullptr;     ///< optional word in device memory; status_bits are OR-ed into it, never cleared
-  int solve_iterations = 0;       ///< full memory: at most this many CG steps a token; 0 = 2K
+  int solve_iterations = 0;       ///< full memory: at most this many CG steps a token; 0 = 4K
   float solve_tolerance = 1e-7f;  ///< full memory: stop when |residual| ≤ tolerance · |q|, relative, so that o(c·q) = c·o(q)
 };
 

@@ -37,7 +37,7 @@ struct generic_heads {
     p.rows = problem;
     p.solved = {memory.take<float>(s.batch * s.tokens * s.value_heads * s.keys), {s.batch, s.tokens, s.value_heads, s.keys}};
     if (!plan.in_shared) p.matrices = memory.take<float>(static_cast<std::int64_t>(plan.blocks) * s.keys * s.keys);
-    p.most_iterations = how.solve_iterations > 0 ? how.solve_iterations : static_cast<int>(2 * s.keys);
+    p.most_iterations = how.solve_iterations > 0 ? how.solve_iterations : static_cast<int>(4 * s.keys);
     p.tolerance = how.solve_tolerance;
     return p;
   }

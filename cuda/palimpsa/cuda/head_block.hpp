@@ -32,9 +32,7 @@ struct head_memory {
 
   /// Lays the vectors out.
   PALIMPSA_HD static head_memory over(float* matrix, float* vectors, int keys) {
-    return {{keys, matrix, vectors, vectors + keys, vectors + 2 * keys, vectors + 3 * keys, vectors + 4 * keys,
-             vectors + 5 * keys},
-            vectors + 6 * keys};
+    return {linear_system::over(matrix, vectors, keys), vectors + linear_system::vectors(keys)};
   }
 };
 

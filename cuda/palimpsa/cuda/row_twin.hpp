@@ -22,7 +22,7 @@ namespace palimpsa::cuda {
 
 /// How a full memory solves on the host twin: as cuda::sequential has it.
 struct twin_solver {
-  int iterations = 0;        ///< at most this many CG steps a token; 0 = 2K
+  int iterations = 0;        ///< at most this many CG steps a token; 0 = 4K
   float tolerance = 1e-7f;   ///< relative stop
 };
 
@@ -191,7 +191,7 @@ void run_twin(row_problem<Storage> p, twin_solver solver = {}) {
     head_problem<Storage> heads;
     heads.rows = p;
     heads.solved = {solved.data(), {s.batch, s.tokens, s.value_heads, s.keys}};
-    heads.most_iterations = solver.iterations > 0 ? solver.iterations : 2 * K;
+    heads.most_iterations = solver.iterations > 0 ? solver.iterations : 4 * K;
     heads.tolerance = solver.tolerance;
     for (std::int64_t task = 0; task < s.sequences * s.value_heads; ++task)
       run_head<Rule>(team_of_one{}, heads, task / s.value_heads, task % s.value_heads,

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "palimpsa/cpu/chunked.hpp"
+#include "palimpsa/cpu/chunked_runner.hpp"
 #include "palimpsa/scan.hpp"
 
 namespace palimpsa {

@@ -12,4 +12,24 @@ palimpsa::io::case_runner verify::rule_on_gpu(palimpsa::io::case_file const&) {
   throw std::runtime_error("--device cuda: this program was built without CUDA");
 }
 
+#else
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+#include "verify/gpu_rules.hpp"
+#include "verify/rules.hpp"
+
+void verify::require_gpu() {
+  int count = 0;
+  cudaError_t const code = cudaGetDeviceCount(&count);
+  if (code != cudaSuccess) throw std::runtime_error(std::string("--device cuda: no GPU: ") + cudaGetErrorString(code));
+  if (count == 0) throw std::runtime_error("--device cuda: no GPU");
+}
+
+palimpsa::io::case_runner verify::rule_on_gpu(palimpsa::io::case_file const& given) {
+  return with_family(given, [](auto family, rule_choice choice) { return gpu_rule_in(family, choice); });
+}
+
 #endif

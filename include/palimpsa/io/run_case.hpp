@@ -12,6 +12,7 @@
 #include "palimpsa/io/case_call.hpp"
 #include "palimpsa/io/case_data.hpp"
 #include "palimpsa/io/case_steps.hpp"
+#include "palimpsa/io/run_options.hpp"
 #include "palimpsa/io/tensor.hpp"
 #include "palimpsa/scan.hpp"
 #include "palimpsa/scan_backward.hpp"
@@ -21,20 +22,6 @@
 #include "palimpsa/traits.hpp"
 
 namespace palimpsa::io {
-
-/// How the forward pass runs.
-enum class scan_path {
-  sequential,  ///< scan, token by token: every rule has it
-  chunked,     ///< scan, a chunk of tokens at a time, for the rules and shapes that have a chunked form
-  step         ///< one token a call, states in a pool
-};
-
-/// How a case is run.
-struct run_options {
-  dtype type = dtype::f64;                 ///< of q, k, v, out; arithmetic is in F64 for F64 and in F32 for F32, BF16, F16
-  scan_path path = scan_path::sequential;  ///< forward; there is one backward pass, whatever the path
-  std::int64_t chunk = 64;                 ///< tokens a chunk, and between the states that the backward pass keeps; >= 1
-};
 
 /// What the verification of a rule has to know of it.
 struct rule_facts {

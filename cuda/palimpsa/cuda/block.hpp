@@ -114,6 +114,25 @@ struct block_plan {
   float prior;
 };
 
+namespace detail {
+
+/// Tokens halved until what a block stages fits the 48 KB that every GPU gives without asking.
+template <class Rule, class Tile, class Storage>
+constexpr int fitting_tokens() {
+  constexpr std::size_t bytes =
+      sizeof(arriving_tokens<Rule, Tile, Storage>) + sizeof(staged_tokens<Rule, Tile>) + sizeof(block_plan<Rule, Storage>);
+  if constexpr (bytes <= 48 * 1024)
+    return Tile::tokens;
+  else
+    return fitting_tokens<Rule, typename Tile::template with_tokens<Tile::tokens / 2>, Storage>();
+}
+
+}  // namespace detail
+
+/// The scan's tile for a rule and a storage: K's tile, with as many tokens staged as fit.
+template <class Rule, class Tile, class Storage>
+using fitting_tile = typename Tile::template with_tokens<detail::fitting_tokens<Rule, Tile, Storage>()>;
+
 /// Works out a task; one thread does it for its block.
 template <class Rule, class Storage>
 PALIMPSA_HD block_plan<Rule, Storage> plan_of(row_problem<Storage> const& p, block_task const& task) {

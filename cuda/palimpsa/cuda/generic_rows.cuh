@@ -62,7 +62,7 @@ void launch_rows(sequential const& how, row_problem<Storage> const& problem, int
       });
     } else {
       with_tile(problem.shape.keys, [&](auto tile_value) {
-        using tile_type = decltype(tile_value);
+        using tile_type = fitting_tile<Rule, decltype(tile_value), Storage>;
         detail::launch(&row_kernel<Rule, wanted, tile_type, Storage>, detail::grid_of(parts_of<tile_type>(problem.shape), problem.shape.value_heads, problem.shape.sequences),
                        tile_type::threads, 0, device, how.stream, problem);
       });

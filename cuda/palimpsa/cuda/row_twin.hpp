@@ -172,7 +172,10 @@ void twin_rows(row_problem<Storage> const& p) {
       if (p.out_variance.present()) return twin_tasks<Rule, true, tile_type>(p);
     twin_tasks<Rule, false, tile_type>(p);
   };
-  p.pooled ? with_step_tile(p.shape.keys, run) : with_tile(p.shape.keys, run);
+  if (p.pooled)
+    with_step_tile(p.shape.keys, run);
+  else
+    with_tile(p.shape.keys, [&](auto tile_value) { run(fitting_tile<Rule, decltype(tile_value), Storage>{}); });
 }
 
 }  // namespace detail

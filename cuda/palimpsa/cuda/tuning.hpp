@@ -20,6 +20,9 @@ struct tile {
   static constexpr int groups = Threads / Lanes;             ///< lane groups of a block
   static constexpr int block_rows = groups * Rows;           ///< value rows of a block
   static constexpr int blocks = Blocks;                      ///< at least so many share a multiprocessor (caps registers)
+  /// The same tile with another number of tokens staged, which changes nothing but when they arrive.
+  template <int Others>
+  using with_tokens = tile<Keys, Lanes, Rows, Threads, Others, Blocks>;
   static constexpr int tokens = Tokens;                      ///< staged at a time
   static_assert(Keys % (4 * Lanes) == 0, "palimpsa::cuda::tile: a lane holds whole groups of four keys");
   static_assert(32 % Lanes == 0 && Threads % 32 == 0, "palimpsa::cuda::tile: the lanes of a row lie in one warp");

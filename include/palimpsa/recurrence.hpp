@@ -76,7 +76,7 @@ PALIMPSA_HD PALIMPSA_INLINE S retained(token<S> x, int j) {
 template <bool Variance, class T, class S>
 PALIMPSA_HD PALIMPSA_INLINE answer<T, Variance> read(T mu, T r, S q) {
   if constexpr (Variance) {
-    return {mu * q, r * (q * q)};
+    return {mu * q, r * q * q};  // q² alone may leave the range that r q² is in
   } else {
     return {mu * q};
   }

@@ -103,6 +103,20 @@ TEST_CASE("Keys of size 1e-18 and 1e18 are right") {
     }
 }
 
+TEST_CASE("Queries whose squares leave the range of float are read right where the variance does not") {
+  for (double size : {1e-24, 1e24})
+    for (kind write : {kind::palimpsa, kind::diagonal_kalman, kind::mesa_net}) {
+      recipe r;
+      r.T = 37, r.prior_size = size * size / 1e20, r.key_size = 1e-5 * size;  // variances of about 1e20
+      if (size < 1) r.prior_size = 1e-30, r.key_size = 1e-15;                 // and of 1e-18
+      problem p = draw({write}, r, 520);
+      for (double& x : p.q) x *= size;
+      p = rounded<float>(p);
+      INFO(p);
+      check_right(call<float>(p).run(), oracle(p), p);
+    }
+}
+
 // Planted: state kept in bfloat16; J summed in float16.
 TEST_CASE("Long sequences are right in float") {
   std::uint64_t n = 600;

@@ -3,7 +3,12 @@
 #include <array>
 #include <type_traits>
 
-#include "palimpsa/palimpsa.hpp"
+#include "palimpsa/instances/delta_net.hpp"
+#include "palimpsa/instances/diagonal_kalman.hpp"
+#include "palimpsa/instances/longhorn.hpp"
+#include "palimpsa/instances/mamba2.hpp"
+#include "palimpsa/instances/palimpsa.hpp"
+#include "palimpsa/scan.hpp"
 #include "support/call.hpp"
 
 using namespace palimpsa_test;

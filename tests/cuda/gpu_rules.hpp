@@ -1,0 +1,65 @@
+#pragma once
+// The thin boundary between the tests (a host compiler, Catch2, Eigen) and the kernels (nvcc, neither of them): the public calls of
+// one rule and storage type as a row of pointers. A unit that nvcc compiles registers its row before main; see gpu_unit.cuh.
+
+#include <cstddef>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "palimpsa/arguments.hpp"
+#include "palimpsa/cuda/execution.cuh"
+#include "palimpsa/cuda/storage.cuh"
+#include "palimpsa/execution.hpp"
+#include "support/problem.hpp"
+
+namespace palimpsa_test {
+
+using gpu = palimpsa::cuda::sequential;
+
+/// The public calls of a rule.
+template <class Storage>
+struct gpu_calls {
+  using inputs = palimpsa::scan_inputs<Storage>;
+  using outputs = palimpsa::scan_outputs<Storage>;
+  using arguments = palimpsa::step_arguments<Storage>;
+  std::size_t (*scan_workspace)(gpu const&, inputs const&);
+  void (*scan)(gpu const&, inputs const&, outputs const&, palimpsa::workspace);
+  void (*scan_allocating)(gpu const&, inputs const&, outputs const&);
+  std::size_t (*step_workspace)(gpu const&, arguments const&);
+  void (*step)(gpu const&, arguments const&, palimpsa::workspace);
+  void (*step_allocating)(gpu const&, arguments const&);
+};
+
+/// A rule as a key.
+inline std::tuple<int, int, bool> key_of(rule_name r) { return {static_cast<int>(r.write), static_cast<int>(r.forget), r.preweighted}; }
+
+/// What was compiled for a storage type.
+template <class Storage>
+std::map<std::tuple<int, int, bool>, gpu_calls<Storage>>& gpu_registry() {
+  static std::map<std::tuple<int, int, bool>, gpu_calls<Storage>> registry;
+  return registry;
+}
+
+/// The rules that were compiled for a storage type.
+template <class Storage>
+std::vector<rule_name> gpu_rules() {
+  std::vector<rule_name> rules;
+  for (auto const& [key, calls] : gpu_registry<Storage>())
+    rules.push_back({static_cast<kind>(std::get<0>(key)), static_cast<gates>(std::get<1>(key)), std::get<2>(key)});
+  return rules;
+}
+
+/// Whether a rule was compiled for a storage type.
+template <class Storage>
+bool has_gpu(rule_name r) {
+  return gpu_registry<Storage>().count(key_of(r)) != 0;
+}
+
+/// The calls of a rule that was compiled.
+template <class Storage>
+gpu_calls<Storage> const& gpu_calls_of(rule_name r) {
+  return gpu_registry<Storage>().at(key_of(r));
+}
+
+}  // namespace palimpsa_test

@@ -26,7 +26,11 @@
 /// Old states are handed in, never recovered by dividing by α, so that gates down to -inf lose nothing. r² is never formed: 1/R² can
 /// overflow where (1/R)(μ/R) does not. Host and device, no allocation, no exceptions.
 
+#include <type_traits>
+
 #include "palimpsa/detail/config.hpp"
+#include "palimpsa/policies/evidence.hpp"
+#include "palimpsa/policies/gain.hpp"
 #include "palimpsa/recurrence.hpp"
 
 namespace palimpsa {
@@ -38,12 +42,11 @@ struct read_cotangent {
   T variance;  ///< z = scale² · ∂loss/∂out_variance; not read unless asked for
 };
 
-/// Derivatives of the loss that belong to one key of one row; a head sums them over its rows.
+/// The state of a row at one time: K cells of η, and of the diagonal evidence where it is kept.
 template <class T>
-struct key_cotangent {
-  T query;  ///< dq_j; for a full memory dx_j, x = Λ⁻¹q
-  T key;    ///< dk_j
-  T alpha;  ///< dα_j; zero unless gates are per key
+struct row_state {
+  T const* eta;  ///< η
+  T const* J;    ///< J; not read unless Rule::keeps_diagonal
 };
 
 /// Derivatives of the loss that belong to a whole row.
@@ -60,46 +63,52 @@ struct row_cotangent {
 
 namespace detail {
 
-/// Where dα of a cell goes: to its key, or to the head's sum.
-template <class Rule>
-inline constexpr bool gates_keys = Rule::forget_type::scope == gate_scope::key;
+/// Whether a policy can have a slope along its first argument. Where it has none the terms vanish from the code: a compiler must not
+/// drop 0·x by itself, and kept them at a sixth of the time of Gated DeltaNet. Along the second, sees_all says it.
+template <class Policy>
+inline constexpr bool sees_own = true;
+template <>
+inline constexpr bool sees_own<evidence::nothing> = false;
+template <>
+inline constexpr bool sees_own<evidence::full> = false;
+template <>
+inline constexpr bool sees_own<gain::plain> = false;
+template <>
+inline constexpr bool sees_own<gain::exact> = false;
 
 /// The write as a bare sum, in reverse. Returns du in place of dv.
 template <class Rule, bool Variance, class Lanes, class T, class S, class Emit>
-PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> add_adjoint(Lanes lanes, T const* eta, T const* J, T* d_eta, T* d_J, token<S> x,
-                                                         T u, T beta, S prior, read_cotangent<T> y, Emit emit) {
+PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> add_adjoint(Lanes lanes, row_state<T> before, row_state<T> after, T* d_eta,
+                                                         T* d_J, token<S> x, T u, T beta, S prior, read_cotangent<T> y, Emit emit) {
+  T const twice_beta = beta + beta;
   return lanes.template sum<row_cotangent<T>>([=](int j) PALIMPSA_INLINE_LAMBDA {
     S const a = retained<Rule>(x, j), k = x.key[j], q = x.query[j];
-    T const eta_now = a * eta[j] + u * k;
-    T g = d_eta[j], dq, dk, d_alpha;
     row_cotangent<T> row{};
     if constexpr (Rule::keeps_diagonal) {
-      T const r = lanes.reciprocal(prior + (a * J[j] + beta * (k * k)));
-      T const mu = eta_now * r, pulled = y.mean * q * r;
-      T e = pulled * mu;
-      dq = y.mean * mu;
+      T const r = lanes.reciprocal(prior + after.J[j]);
+      T const mu = after.eta[j] * r, pulled = y.mean * q * r;
+      T e = pulled * mu, dq = y.mean * mu;
       if constexpr (Variance) {
         T const spread = y.variance * (q * r);
         e = e + spread * (q * r);
         dq = dq + 2 * spread;
       }
-      g = g + pulled;
-      T const h = d_J[j] - e;
+      T const g = d_eta[j] + pulled, h = d_J[j] - e, h_k = h * k;
+      T const d_alpha = g * before.eta[j] + h * before.J[j];
       row.prior = -e;
-      row.beta = h * (k * k);
-      dk = g * u + beta * h * (2 * k);
-      d_alpha = g * eta[j] + h * J[j];
+      row.beta = h_k * k;
+      row.v = g * k;
+      if constexpr (Rule::forget_type::scope != gate_scope::key) row.alpha = d_alpha;
+      emit(j, dq, g * u + twice_beta * h_k, d_alpha);
       d_J[j] = a * h;
+      d_eta[j] = a * g;
     } else {
-      g = g + y.mean * q;
-      dq = y.mean * eta_now;
-      dk = g * u;
-      d_alpha = g * eta[j];
+      T const g = d_eta[j] + y.mean * q, d_alpha = g * before.eta[j];
+      row.v = g * k;
+      if constexpr (Rule::forget_type::scope != gate_scope::key) row.alpha = d_alpha;
+      emit(j, y.mean * after.eta[j], g * u, d_alpha);
+      d_eta[j] = a * g;
     }
-    row.v = g * k;
-    if constexpr (!gates_keys<Rule>) row.alpha = d_alpha;
-    emit(j, key_cotangent<T>{dq, dk, gates_keys<Rule> ? d_alpha : T{}});
-    d_eta[j] = a * g;
     return row;
   });
 }
@@ -107,103 +116,139 @@ PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> add_adjoint(Lanes lanes, T const* e
 /// What the forward write knew of a cell, and dμ.
 template <class T, class R>
 struct cell {
-  R r;      ///< 1/R
-  T m;      ///< the mean after forgetting
-  T own;    ///< β k² r
-  T c, s;   ///< evidence and gain
-  T d;      ///< u - β c
-  T mu;     ///< the mean after the write
-  T J;      ///< the evidence after the write
-  T d_mu;   ///< dμ
+  R r;          ///< 1/R
+  T m;          ///< the mean after forgetting
+  T own;        ///< β k² r
+  T c, s;       ///< evidence and gain
+  T d;          ///< u - β c
+  T mu;         ///< the mean after the write
+  T precision;  ///< prior + J after the write
+  T d_mu;       ///< dμ
 };
 
-/// The write as a correction of the mean, in reverse. Returns du in place of dv.
-template <class Rule, bool Variance, class Lanes, class T, class S, class Emit>
-PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> correct_adjoint(Lanes lanes, T const* eta, T const* J, T* d_eta, T* d_J,
-                                                             token<S> x, T u, T beta, S prior, read_cotangent<T> y, Emit emit) {
+/// The sums over the keys that a correction looks at, and the derivatives that come back through them.
+template <class T>
+struct correction_sums {
+  T prediction;    ///< k·m
+  T total;         ///< β kᵀR⁻¹k
+  T d_prediction;  ///< with respect to k·m
+  T d_total;       ///< with respect to β kᵀR⁻¹k
+  T d_u;           ///< du, where it is known by then (sums_at_once)
+};
+
+/// f(j, prediction, total): the cell of key j. What a caller does not use of it costs nothing.
+template <class Rule, class Lanes, class T, class S>
+PALIMPSA_HD PALIMPSA_INLINE auto recall(Lanes lanes, row_state<T> before, row_state<T> after, T const* d_eta, token<S> x, T u,
+                                        T beta, S prior, T y) {
+  return [=](int j, T prediction, T total) PALIMPSA_INLINE_LAMBDA {
+    S const a = retained<Rule>(x, j), k = x.key[j];
+    auto const fill = [=](auto r, T precision, T d_mu) PALIMPSA_INLINE_LAMBDA {
+      T const m = a * before.eta[j] * r, own = beta * (k * k * r);
+      T const c = Rule::evidence_type::seen(k * m, prediction), s = Rule::gain_type::at(lanes, own, total), d = u - beta * c;
+      T const mu = Rule::keeps_diagonal ? m + s * (k * r) * d : after.eta[j];
+      return cell<T, decltype(r)>{r, m, own, c, s, d, mu, precision, d_mu + y * x.query[j]};
+    };
+    if constexpr (Rule::keeps_diagonal) {
+      T const precision = prior + after.J[j];
+      return fill(lanes.reciprocal(prior + a * before.J[j]), precision, d_eta[j] * precision);
+    } else {
+      return fill(S(1), T{}, d_eta[j]);
+    }
+  };
+}
+
+/// α leaves the sums: m = αη with one α for all keys.
+template <class Rule>
+inline constexpr bool one_gate = !Rule::keeps_diagonal && Rule::forget_type::scope != gate_scope::key;
+
+/// The slope of c = k·m needs no c: k·m, and du, whose multiple comes back through it, take one walk over the keys.
+template <class Rule>
+inline constexpr bool sums_at_once =
+    std::is_same_v<typename Rule::evidence_type, evidence::full> && !Rule::gain_type::sees_all;
+
+/// The sums of a correction, one walk over the keys for each (or one for all).
+template <class Rule, class Lanes, class T, class S, class Recall>
+PALIMPSA_HD PALIMPSA_INLINE correction_sums<T> sums_of(Lanes lanes, T const* eta, token<S> x, T beta, Recall at) {
   using evidence = typename Rule::evidence_type;
   using gain = typename Rule::gain_type;
-  auto const covariance = [=](int j) PALIMPSA_INLINE_LAMBDA {  // 1/R_j
-    if constexpr (Rule::keeps_diagonal) {
-      return lanes.reciprocal(prior + retained<Rule>(x, j) * J[j]);
-    } else {
-      return S(1);
-    }
-  };
-  using R = decltype(covariance(0));
-  auto const mean = [=](int j, R r) PALIMPSA_INLINE_LAMBDA { return retained<Rule>(x, j) * eta[j] * r; };
-
-  T prediction{}, total{};  // k·m and β kᵀR⁻¹k
+  T prediction{}, total{}, d_prediction{}, d_total{};
+  if constexpr (sums_at_once<Rule>) {
+    auto const sums = lanes.template sum<answer<T, true>>([=](int j) PALIMPSA_INLINE_LAMBDA {
+      auto const z = at(j, T{}, T{});
+      return answer<T, true>{x.key[j] * (one_gate<Rule> ? eta[j] : z.m), z.d_mu * z.s * (x.key[j] * z.r)};
+    });
+    prediction = one_gate<Rule> ? x.alpha[0] * sums.mean : sums.mean;
+    return {prediction, total, -beta * sums.variance, d_total, sums.variance};
+  }
   if constexpr (evidence::sees_all)
-    prediction = lanes.template sum<T>([=](int j) PALIMPSA_INLINE_LAMBDA { return x.key[j] * mean(j, covariance(j)); });
+    prediction = lanes.template sum<T>([=](int j) PALIMPSA_INLINE_LAMBDA { return x.key[j] * at(j, T{}, T{}).m; });
   if constexpr (gain::sees_all)
-    total = beta * lanes.template sum<R>(
-                       [=](int j) PALIMPSA_INLINE_LAMBDA { return x.key[j] * x.key[j] * covariance(j); });
-
-  auto const remember = [=](int j) PALIMPSA_INLINE_LAMBDA {
-    S const k = x.key[j];
-    cell<T, R> z{};
-    z.r = covariance(j);
-    z.m = mean(j, z.r);
-    z.own = beta * (k * k * z.r);
-    z.c = evidence::seen(k * z.m, prediction);
-    z.s = gain::at(lanes, z.own, total);
-    z.d = u - beta * z.c;
-    z.mu = z.m + z.s * (k * z.r) * z.d;
-    z.d_mu = d_eta[j];
-    if constexpr (Rule::keeps_diagonal) {
-      z.J = retained<Rule>(x, j) * J[j] + beta * (k * k);
-      z.d_mu = z.d_mu * (prior + z.J);
-    }
-    z.d_mu = z.d_mu + y.mean * x.query[j];
-    return z;
-  };
-
-  T d_prediction{}, d_total{};  // through k·m and through all = β kᵀR⁻¹k
+    total = beta * lanes.template sum<decltype(at(0, T{}, T{}).r)>(
+                       [=](int j) PALIMPSA_INLINE_LAMBDA { return x.key[j] * x.key[j] * at(j, T{}, T{}).r; });
   if constexpr (evidence::sees_all)
     d_prediction = -beta * lanes.template sum<T>([=](int j) PALIMPSA_INLINE_LAMBDA {
-      cell<T, R> const z = remember(j);
+      auto const z = at(j, prediction, total);
       return z.d_mu * z.s * (x.key[j] * z.r) * evidence::slope(x.key[j] * z.m, prediction).all;
     });
   if constexpr (gain::sees_all)
     d_total = lanes.template sum<T>([=](int j) PALIMPSA_INLINE_LAMBDA {
-      cell<T, R> const z = remember(j);
+      auto const z = at(j, prediction, total);
       return z.d_mu * (x.key[j] * z.r) * z.d * gain::slope(lanes, z.own, total).all;
     });
+  return {prediction, total, d_prediction, d_total, T{}};
+}
 
-  return lanes.template sum<row_cotangent<T>>([=](int j) PALIMPSA_INLINE_LAMBDA {
-    S const a = retained<Rule>(x, j), k = x.key[j], q = x.query[j];
-    cell<T, R> const z = remember(j);
-    T const moved = z.d_mu * (k * z.r);  // dμ k r
-    T const d_u = moved * z.s;
-    T const down = moved * z.d * gain::slope(lanes, z.own, total).own + d_total;
-    T const seen = d_prediction - beta * d_u * evidence::slope(k * z.m, prediction).own;
-    T const d_m = z.d_mu + k * seen;
-    T const e = d_m * z.r;  // with respect to αη
-    T dq = y.mean * z.mu, square = z.r * down, d_alpha = e * eta[j];
+/// The write as a correction of the mean, in reverse. Returns du in place of dv.
+template <class Rule, bool Variance, class Lanes, class T, class S, class Emit>
+PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> correct_adjoint(Lanes lanes, row_state<T> before, row_state<T> after, T* d_eta,
+                                                             T* d_J, token<S> x, T u, T beta, S prior, read_cotangent<T> y,
+                                                             Emit emit) {
+  using evidence = typename Rule::evidence_type;
+  using gain = typename Rule::gain_type;
+  constexpr bool own_gain = sees_own<gain>, own_evidence = sees_own<evidence>, moves = own_gain || gain::sees_all;
+  auto const at = recall<Rule>(lanes, before, after, d_eta, x, u, beta, prior, y.mean);
+  auto const sums = sums_of<Rule>(lanes, before.eta, x, beta, at);
+  T const prediction = sums.prediction, total = sums.total, d_prediction = sums.d_prediction, d_total = sums.d_total;
+
+  row_cotangent<T> all = lanes.template sum<row_cotangent<T>>([=](int j) PALIMPSA_INLINE_LAMBDA {
+    S const a = retained<Rule>(x, j), k = x.key[j];
+    auto const z = at(j, prediction, total);
+    T const moved = z.d_mu * (k * z.r), d_u = moved * z.s;
+    T seen = d_prediction, down = d_total, square{};  // square: with respect to k², over β
+    if constexpr (own_evidence) seen = seen - beta * d_u * evidence::slope(k * z.m, prediction).own;
+    if constexpr (own_gain) down = down + moved * z.d * gain::slope(lanes, z.own, total).own;
+    if constexpr (moves) square = z.r * down;
+    T const d_m = z.d_mu + k * seen, e = d_m * z.r;  // e: with respect to αη
+    T const through = one_gate<Rule> && !own_evidence ? before.eta[j] * (a * seen) : z.m * seen;
+    T dq = y.mean * z.mu, dk = z.d_mu * z.s * z.r * z.d + through, d_alpha = e * before.eta[j];
     row_cotangent<T> row{};
-    row.v = d_u;
     if constexpr (Rule::keeps_diagonal) {
       T d_precision = d_eta[j] * z.mu;
       if constexpr (Variance) {
-        T const scaled = q * lanes.reciprocal(prior + z.J), spread = y.variance * scaled;
+        T const scaled = x.query[j] * lanes.reciprocal(z.precision), spread = y.variance * scaled;
         d_precision = d_precision - spread * scaled;
         dq = dq + 2 * spread;
       }
-      T const h = d_J[j] + d_precision;
-      T const d_R = -(z.r * (d_u * z.d + z.own * down + z.m * d_m));
+      T const h = d_J[j] + d_precision, d_R = -(z.r * (d_u * z.d + z.own * down + z.m * d_m));
       square = square + h;
       row.prior = d_precision + d_R;
-      d_alpha = d_alpha + (h + d_R) * J[j];
+      d_alpha = d_alpha + (h + d_R) * before.J[j];
       d_J[j] = a * (h + d_R);
     }
-    row.beta = k * k * square - d_u * z.c;
-    if constexpr (!gates_keys<Rule>) row.alpha = d_alpha;
-    emit(j, key_cotangent<T>{dq, z.d_mu * z.s * z.r * z.d + z.m * seen + beta * square * (2 * k),
-                             gates_keys<Rule> ? d_alpha : T{}});
+    if constexpr (!sums_at_once<Rule>) row.v = d_u;
+    if constexpr (own_evidence) row.beta = -(d_u * z.c);
+    if constexpr (moves || Rule::keeps_diagonal) {
+      row.beta = row.beta + k * k * square;
+      dk = dk + beta * square * (2 * k);
+    }
+    if constexpr (Rule::forget_type::scope != gate_scope::key) row.alpha = d_alpha;
+    emit(j, dq, dk, d_alpha);
     d_eta[j] = a * e;
     return row;
   });
+  if constexpr (sums_at_once<Rule>) all.v = sums.d_u;
+  if constexpr (!own_evidence) all.beta = all.beta - all.v * evidence::seen(T{}, prediction);  // c is the same for all keys
+  return all;
 }
 
 }  // namespace detail
@@ -211,27 +256,30 @@ PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> correct_adjoint(Lanes lanes, T cons
 /// Takes one token back from one value row (or a pack of rows), any rule: the reverse of observe().
 ///
 /// @param lanes  who walks the keys
-/// @param eta    K cells of η before the token
-/// @param J      K cells of the diagonal evidence before the token; not read unless Rule::keeps_diagonal
+/// @param before the state before the token, this lane's cells
+/// @param after  the state after it
 /// @param d_eta  K cells: in ∂loss/∂η after the token (without its read), out ∂loss/∂η before it
 /// @param d_J    the same for J; not touched unless Rule::keeps_diagonal
 /// @param x      key, query (for a full memory Λ⁻¹q) and retained share, as observe() had them
 /// @param v,beta,prior  as observe() had them
 /// @param y      what the loss asks of the read; y.variance is not read unless Variance
-/// @param emit   emit(j, key_cotangent) is called once for every key of this lane, in order
+/// @param emit   emit(j, dq, dk, dα) is called once for every key of this lane, in order, with what belongs to the key of this row: a
+///               head sums it over its rows. dq is dx where x = Λ⁻¹q; dα is meant for gates per key, the row's sum for others.
+///               (Three packs, not one aggregate: GCC 12 sends an aggregate of packs through memory.)
 /// @return       what belongs to the row. alpha is ∂loss/∂α: the caller multiplies by forget::slope
 template <class Rule, bool Variance = false, class Lanes, class T, class S, class Emit>
-PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> observe_adjoint(Lanes lanes, T const* eta, T const* J, T* d_eta, T* d_J,
-                                                             token<S> x, T v, T beta, S prior, read_cotangent<T> y, Emit emit) {
+PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> observe_adjoint(Lanes lanes, row_state<T> before, row_state<T> after, T* d_eta,
+                                                             T* d_J, token<S> x, T v, T beta, S prior, read_cotangent<T> y,
+                                                             Emit emit) {
   static_assert(!Variance || Rule::keeps_diagonal,
                 "palimpsa::observe_adjoint: only a diagonal memory has a variance per row");
   using weighting = typename Rule::weighting_type;
   T const u = weighting::write(beta, v);
   row_cotangent<T> row;
   if constexpr (Rule::adds) {
-    row = detail::add_adjoint<Rule, Variance>(lanes, eta, J, d_eta, d_J, x, u, beta, prior, y, emit);
+    row = detail::add_adjoint<Rule, Variance>(lanes, before, after, d_eta, d_J, x, u, beta, prior, y, emit);
   } else {
-    row = detail::correct_adjoint<Rule, Variance>(lanes, eta, J, d_eta, d_J, x, u, beta, prior, y, emit);
+    row = detail::correct_adjoint<Rule, Variance>(lanes, before, after, d_eta, d_J, x, u, beta, prior, y, emit);
   }
   T const d_u = row.v;
   row.v = d_u * weighting::slope_v(beta, v);

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Sums over the value rows that lie in the lanes of packs: a head's dq_j and dk_j from the packs of its rows.
+/// Sums over the value rows that lie in the lanes of packs: a head's dq_j and dk_j from the cells of its rows.
 
 #include <cstdint>
 #include <cstring>
@@ -23,31 +23,41 @@ PALIMPSA_INLINE pack<S, N> meet(pack<S, N> a, pack<S, N> b, std::integer_sequenc
           __builtin_shufflevector(a.lanes, b.lanes, ((L & H) == 0 ? L + H : L - H + N)...)};
 }
 
-/// Column sums of cells[First], cells[First + Step], ...: N/Step... of them meet in one pack.
+/// The sums of 2H cells, in lanes l mod 2H, from H pairs that have met.
 template <int H, int First, class S, int N>
-PALIMPSA_INLINE pack<S, N> transposed_sum(pack<S, N> const* cells) {
-  if constexpr (H == N) {
-    return cells[First];
+PALIMPSA_INLINE pack<S, N> transposed_sum(pack<S, N> const* pairs) {
+  if constexpr (H == 1) {
+    return pairs[First];
   } else {
-    return meet<H>(transposed_sum<2 * H, First>(cells), transposed_sum<2 * H, First + H>(cells),
+    return meet<H>(transposed_sum<H / 2, First>(pairs), transposed_sum<H / 2, First + H / 2>(pairs),
                    std::make_integer_sequence<int, N>{});
   }
 }
 
 }  // namespace detail
 
-/// sums[j] += Σ over the lanes of cells[j], for j < keys. N packs are folded at a time by a transposition that adds as it goes
-/// (3 instructions a pack; one horizontal sum a pack took ten times that). The order of a sum is fixed by N: halves first.
+/// Cells of two keys in one pack: lane l holds a part of the sum of the lanes of `even` or `odd`, as l is.
 template <class S, int N>
-void fold_rows(pack<S, N> const* cells, std::int64_t keys, S* sums) {
-  std::int64_t j = 0;
-  for (; j + N <= keys; j += N) {
+PALIMPSA_INLINE pack<S, N> meet(pack<S, N> even, pack<S, N> odd) {
+  return detail::meet<1>(even, odd, std::make_integer_sequence<int, N>{});
+}
+
+/// sums[j] += Σ over the lanes of cell j, j < keys, given pairs of cells that have met. N/2 pairs are folded at a time by a
+/// transposition that adds as it goes: with the first step 3 instructions a cell. The order of a sum is fixed by N and K.
+template <class S, int N>
+void fold_pairs(pack<S, N> const* pairs, int keys, S* sums) {
+  int const whole = keys / N * N;
+  for (int j = 0; j < whole; j += N) {
     pack<S, N> all;
     std::memcpy(&all, sums + j, sizeof all);
-    all = all + detail::transposed_sum<1, 0>(cells + j);
+    all = all + detail::transposed_sum<N / 2, 0>(pairs + j / 2);
     std::memcpy(sums + j, &all, sizeof all);
   }
-  for (; j < keys; ++j) sums[j] += cells[j].sum();
+  for (int j = whole; j < keys; ++j) {
+    S sum{};
+    for (int l = j & 1; l < N; l += 2) sum += pairs[j / 2][l];
+    sums[j] += sum;
+  }
 }
 
 /// The sum of the lanes, in double.

@@ -1,0 +1,35 @@
+#pragma once
+/// @file
+/// One value head of one sequence, as the backward pass sees it.
+
+#include <cstdint>
+
+#include "palimpsa/cpu/head.hpp"
+
+namespace palimpsa::cpu {
+
+/// The sizes that fix the scratch of one thread.
+struct backward_sizes {
+  std::int64_t keys;    ///< K
+  std::int64_t values;  ///< V
+  std::int64_t group;   ///< value heads a key head
+  std::int64_t chunks;  ///< of the longest sequence
+  std::int64_t chunk;   ///< tokens a chunk, no more than the longest sequence has
+};
+
+/// What one value head of one sequence is asked for, and where its gradients go; absent planes are zero, or not written.
+template <class Storage, class Scalar>
+struct head_backward {
+  head_inputs<Storage, Scalar> in;                ///< what the head read
+  plane<Storage const> out;                       ///< ∂loss/∂out [T,V]
+  plane<Scalar const> out_variance;               ///< ∂loss/∂out_variance [T,V]
+  plane<Scalar const> final_eta, final_evidence;  ///< ∂loss/∂ the state left
+  plane<Storage> v;                               ///< gradient [T,V]
+  plane<Scalar> beta, log_decay;                  ///< gradients [T, 1 or V], [T, 1 or K]
+  bool beta_per_channel = false;                  ///< beta has one number a value row
+  plane<Scalar> initial_eta, initial_evidence;    ///< gradients
+  double* prior = nullptr;                        ///< this head's sum of dprior: 1, or K for a full memory
+  double* constant_gate = nullptr;                ///< this head's sum of dlog_decay where the gate is constant
+};
+
+}  // namespace palimpsa::cpu

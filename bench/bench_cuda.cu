@@ -85,7 +85,7 @@ __global__ void arithmetic(float* out, float x, int rounds) {
   for (int r = 0; r < rounds; ++r)
     for (int i = 0; i < 8; ++i) {
       if constexpr (Reciprocals)
-        a[i] = palimpsa::cuda::approximate_reciprocal(a[i]);
+        a[i] = fmaf(palimpsa::cuda::approximate_reciprocal(a[i]), x, 0.5f);
       else
         a[i] = fmaf(a[i], x, 0.5f);
     }

@@ -56,6 +56,7 @@ struct row_cotangent {
   T beta;   ///< dβ
   T alpha;  ///< dα of the head's gate, this row's share; zero where gates are per key
   T prior;  ///< dprior, this row's share; zero unless Rule::keeps_diagonal
+  /// Over disjoint keys.
   PALIMPSA_HD PALIMPSA_INLINE friend row_cotangent operator+(row_cotangent a, row_cotangent b) {
     return {a.v + b.v, a.beta + b.beta, a.alpha + b.alpha, a.prior + b.prior};
   }

@@ -6,6 +6,7 @@
 
 #include "palimpsa/version.hpp"
 
+/// @cond
 #if defined(__CUDA_ARCH_LIST__)
 #define PALIMPSA_CUDA_ARCHS __CUDA_ARCH_LIST__
 #else
@@ -18,5 +19,6 @@
 
 #define PALIMPSA_CUDA_TEXT_(...) #__VA_ARGS__
 #define PALIMPSA_CUDA_TEXT(...) PALIMPSA_CUDA_TEXT_(__VA_ARGS__)
+/// @endcond
 /// The architecture list as text, for messages.
 #define PALIMPSA_CUDA_ARCH_TEXT PALIMPSA_CUDA_TEXT(PALIMPSA_CUDA_ARCHS)

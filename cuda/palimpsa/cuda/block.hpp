@@ -32,16 +32,21 @@ template <class Rule, class Tile, class Storage>
 struct arriving_tokens {
   /// Queries, or x = Λ⁻¹q from the head stage.
   using query_type = std::conditional_t<Rule::keeps_full, float, Storage>;
+  /// @{
+  /// Token by token.
   alignas(16) Storage key[Tile::tokens][Tile::keys];
   alignas(16) query_type query[Tile::tokens][Tile::keys];
   alignas(16) Storage value[Tile::tokens][Tile::block_rows];
   alignas(16) float beta[Tile::tokens][Tile::block_rows];
   alignas(16) float log_decay[Tile::tokens][tile_gates<Rule, Tile>];
+  /// @}
 };
 
 /// A tile of tokens as rows observe it, and what they read. Padded keys and rows are zero, which every rule carries along harmlessly.
 template <class Rule, class Tile>
 struct staged_tokens {
+  /// @{
+  /// Token by token.
   alignas(16) float key[Tile::tokens][Tile::keys];
   alignas(16) float query[Tile::tokens][Tile::keys];
   alignas(16) float alpha[Tile::tokens][tile_gates<Rule, Tile>];
@@ -49,16 +54,18 @@ struct staged_tokens {
   alignas(16) float beta[Tile::tokens][Tile::block_rows];
   float mean[Tile::tokens][Tile::block_rows];
   float variance[Tile::tokens][Tile::block_rows];
+  /// @}
 };
 
 /// One tensor of a sequence's head, and how it may be copied.
 template <class T>
 struct source {
-  plane<T const> from;
-  int columns = 0;     ///< that exist
-  bool wide = false;   ///< 16 bytes at a time
+  plane<T const> from;  ///< the tensor; absent = nothing to copy
+  int columns = 0;      ///< that exist
+  bool wide = false;    ///< 16 bytes at a time
 
   source() = default;
+  /// Wide where address, step and width allow it.
   PALIMPSA_HD source(plane<T const> tensor, std::int64_t existing) : from(tensor), columns(static_cast<int>(existing)) {
     constexpr int chunk = 16 / static_cast<int>(sizeof(T));
     wide = tensor.column == 1 && tensor.row % chunk == 0 && columns % chunk == 0 &&
@@ -69,8 +76,11 @@ struct source {
 /// Where a block's tokens come from; the same for all its threads, so it lies in shared memory.
 template <class Rule, class Storage>
 struct sources {
+  /// @{
+  /// One a tensor.
   source<Storage> key, query, value;
   source<float> solved, beta, log_decay;
+  /// @}
 };
 
 /// The sources of a task.
@@ -108,10 +118,10 @@ PALIMPSA_HD float prior_for(row_problem<Storage> const& p, block_task const& b) 
 /// What all threads of a block share about a task of a scan.
 template <class Rule, class Storage>
 struct block_plan {
-  block_task task;
-  sequence_place place;
-  sources<Rule, Storage> from;
-  float prior;
+  block_task task;              ///< head and rows
+  sequence_place place;         ///< where the sequence lies
+  sources<Rule, Storage> from;  ///< its tensors
+  float prior;                  ///< of the head
 };
 
 namespace detail {

@@ -24,8 +24,8 @@ struct head_problem {
 
 /// The state of one head: J and the vectors of its solve, wherever they lie, and the key of the token at hand.
 struct head_memory {
-  linear_system system;
-  float* key;
+  linear_system system;  ///< (J + diag(prior)) x = q, and its vectors
+  float* key;            ///< of the token at hand, [K]
 
   /// Floats of the vectors, apart from J.
   PALIMPSA_HD static constexpr int vectors(int keys) { return linear_system::vectors(keys) + keys; }

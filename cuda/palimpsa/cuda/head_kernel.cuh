@@ -17,8 +17,11 @@ inline int head_threads(std::int64_t keys) { return static_cast<int>((keys + 31)
 struct block_team {
   float* scratch;  ///< 32 floats of shared memory
 
+  /// This thread's number.
   __device__ static int rank() { return static_cast<int>(threadIdx.x); }
+  /// Threads of the block.
   __device__ static int size() { return static_cast<int>(blockDim.x); }
+  /// Waits for the others.
   __device__ static void sync() { __syncthreads(); }
 
   /// f over all threads' x, in an order fixed by the number of threads.
@@ -33,9 +36,11 @@ struct block_team {
     for (int warp = 0; warp < size() / 32; ++warp) total = f(total, scratch[warp]);
     return total;
   }
+  /// Σ over threads.
   __device__ float sum(float x) const {
     return reduce(x, [](float a, float b) { return a + b; }, 0.0f);
   }
+  /// The largest over threads; NaN if there is one.
   __device__ float largest(float x) const {
     return reduce(x, [](float a, float b) { return a != a || a > b ? a : b; }, 0.0f);
   }

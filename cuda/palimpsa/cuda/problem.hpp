@@ -19,18 +19,25 @@ namespace palimpsa::cuda {
 template <class Storage>
 struct row_problem {
   scan_shape shape;                      ///< sizes
-  view<Storage const> q, k, v;           ///< tokens
+  view<Storage const> q;                 ///< queries
+  view<Storage const> k;                 ///< keys
+  view<Storage const> v;                 ///< values
   view<float const> solved;              ///< x = Λ⁻¹q [B,T,HV,K] of a full memory, in place of q
-  view<float const> beta, log_decay, prior;
-  view<float const> eta_in, evidence_in;  ///< states or pools to read
-  view<float> eta_out, evidence_out;      ///< states or pools to write
-  index_view cu_seqlens;                  ///< scan: packed sequences
-  index_view slot_in, slot_out;           ///< step: slots
-  bool pooled = false;                    ///< step: sequence n's states lie in slots
-  view<Storage> out;
-  view<float> out_variance;
-  float scale = 1;
-  unsigned* status = nullptr;  ///< optional
+  view<float const> beta;                ///< absent = 1
+  view<float const> log_decay;           ///< absent = 0
+  view<float const> prior;               ///< where a precision is kept
+  view<float const> eta_in;              ///< state or pool to read
+  view<float const> evidence_in;         ///< state or pool to read
+  view<float> eta_out;                   ///< state or pool to write
+  view<float> evidence_out;              ///< state or pool to write
+  index_view cu_seqlens;                 ///< scan: packed sequences
+  index_view slot_in;                    ///< step: where a state is read
+  index_view slot_out;                   ///< step: where it is written
+  bool pooled = false;                   ///< step: sequence n's states lie in slots
+  view<Storage> out;                     ///< scale · read
+  view<float> out_variance;              ///< scale² · variance; absent = not asked for
+  float scale = 1;                       ///< multiplies the read
+  unsigned* status = nullptr;            ///< optional
 };
 
 /// The same plane, known to lie in device memory: loads and stores then skip the generic window.
@@ -54,7 +61,10 @@ PALIMPSA_HD inline void flag(unsigned* status, unsigned bit) {
 
 /// Bits of the status word; see execution.cuh for what a caller sees.
 namespace status {
-inline constexpr unsigned bad_segment = 1, bad_slot = 2, positive_gate = 4, bad_prior = 8;
+inline constexpr unsigned bad_segment = 1;    ///< boundaries
+inline constexpr unsigned bad_slot = 2;       ///< a slot out of range
+inline constexpr unsigned positive_gate = 4;  ///< log_decay > 0
+inline constexpr unsigned bad_prior = 8;      ///< not above 0
 }
 
 /// Where sequence n lies and where its states are.

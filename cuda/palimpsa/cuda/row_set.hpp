@@ -19,6 +19,7 @@ struct row_set {
     return r;
   }
 
+  /// @cond
 #define PALIMPSA_ROW_SET_OPERATOR(op)                                                        \
   PALIMPSA_HD PALIMPSA_INLINE friend constexpr row_set operator op(row_set a, row_set b) {   \
     for (int i = 0; i < N; ++i) a.row[i] = a.row[i] op b.row[i];                             \
@@ -37,7 +38,9 @@ struct row_set {
   PALIMPSA_ROW_SET_OPERATOR(*)
   PALIMPSA_ROW_SET_OPERATOR(/)
 #undef PALIMPSA_ROW_SET_OPERATOR
+  /// @endcond
 
+  /// Row by row, as the other operators.
   PALIMPSA_HD PALIMPSA_INLINE friend constexpr row_set operator-(row_set a) {
     for (int i = 0; i < N; ++i) a.row[i] = -a.row[i];
     return a;

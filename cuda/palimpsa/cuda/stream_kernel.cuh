@@ -18,8 +18,10 @@ struct state_walk {
   std::int64_t row_step = 0;  ///< from row to row
 
   state_walk() = default;
+  /// Starts at a row.
   __device__ state_walk(plane<T> const& state, std::int64_t first_row, int group, int lane)
       : at(detail::first_cell<Tile>(state, first_row, group, lane)), row_step(state.row) {}
+  /// To the next part.
   __device__ void advance() { at += Tile::block_rows * row_step; }
 };
 
@@ -30,10 +32,13 @@ struct channel_walk {
   std::int64_t step = 0;      ///< from channel to channel
 
   channel_walk() = default;
+  /// Starts at a row.
   __device__ channel_walk(plane<T> const& tensor, std::int64_t first_row, int group) : step(tensor.column) {
     if (tensor.present()) at = &tensor(0, first_row + Tile::row_of(group, 0));
   }
+  /// The thread's row r of this part.
   __device__ T& operator[](int r) const { return at[r * Tile::groups * step]; }
+  /// To the next part.
   __device__ void advance() {
     if (at != nullptr) at += Tile::block_rows * step;
   }
@@ -43,20 +48,27 @@ struct channel_walk {
 /// the thread wait for it.
 template <class Rule, class Tile, class Storage>
 struct stream_registers {
-  using rows = row_set<float, Tile::rows>;
+  using rows = row_set<float, Tile::rows>;  ///< a thread's rows
+  /// @{
+  /// Of this part.
   rows eta[Tile::keys_per_lane];
   rows evidence[Rule::keeps_diagonal ? Tile::keys_per_lane : 1];
   Storage value[Tile::rows];
   float beta[Tile::rows];
+  /// @}
 };
 
 /// Where a thread reads while it walks.
 template <class Rule, class Tile, class Storage>
 struct stream_walks {
+  /// @{
+  /// One a tensor.
   state_walk<Tile, float const> eta, evidence;
   channel_walk<Tile, Storage const> value;
   channel_walk<Tile, float const> beta;
+  /// @}
 
+  /// Starts at the task's first row.
   __device__ stream_walks(row_problem<Storage> const& p, block_task const& b, sequence_place const& place, int group, int lane) {
     eta = {state_of(p.eta_in, place.read, b.head), b.first_row, group, lane};
     if constexpr (Rule::keeps_diagonal) evidence = {state_of(p.evidence_in, place.read, b.head), b.first_row, group, lane};

@@ -11,9 +11,12 @@ namespace palimpsa::cuda {
 
 /// The head and rows a block works on.
 struct block_task {
-  std::int64_t sequence, head, key_head, first_row;
-  int rows;      ///< rows of the head from first_row on, at most the block's
-  bool reports;  ///< one block a head flags what it finds
+  std::int64_t sequence;   ///< of the call
+  std::int64_t head;       ///< value head
+  std::int64_t key_head;   ///< that it reads
+  std::int64_t first_row;  ///< of the block
+  int rows;                ///< rows of the head from first_row on, at most the block's
+  bool reports;            ///< one block a head flags what it finds
 };
 
 /// Blocks that share a head.

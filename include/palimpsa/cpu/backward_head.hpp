@@ -23,11 +23,14 @@ struct head_backward {
   head_inputs<Storage, Scalar> in;                ///< what the head read
   plane<Storage const> out;                       ///< ∂loss/∂out [T,V]
   plane<Scalar const> out_variance;               ///< ∂loss/∂out_variance [T,V]
-  plane<Scalar const> final_eta, final_evidence;  ///< ∂loss/∂ the state left
+  plane<Scalar const> final_eta;                  ///< ∂loss/∂ the η left
+  plane<Scalar const> final_evidence;             ///< ∂loss/∂ the J left
   plane<Storage> v;                               ///< gradient [T,V]
-  plane<Scalar> beta, log_decay;                  ///< gradients [T, 1 or V], [T, 1 or K]
+  plane<Scalar> beta;                             ///< gradient [T, 1 or V]
+  plane<Scalar> log_decay;                        ///< gradient [T, 1 or K]
   bool beta_per_channel = false;                  ///< beta has one number a value row
-  plane<Scalar> initial_eta, initial_evidence;    ///< gradients
+  plane<Scalar> initial_eta;                      ///< gradient
+  plane<Scalar> initial_evidence;                 ///< gradient
   double* prior = nullptr;                        ///< this head's sum of dprior: 1, or K for a full memory
   double* constant_gate = nullptr;                ///< this head's sum of dlog_decay where the gate is constant
 };

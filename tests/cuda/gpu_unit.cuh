@@ -39,7 +39,7 @@ struct gpu_row {
 
 /// Registers a rule.
 #define PALIMPSA_TEST_GPU_UNIT(write, forget, preweighted, storage)                                                            \
-  static bool const registered =                                                                                               \
+  [[maybe_unused]] static bool const registered =                                                                                               \
       palimpsa_test::gpu_registry<palimpsa_test::storage>()                                                                    \
           .emplace(palimpsa_test::key_of({palimpsa_test::kind::write, palimpsa_test::gates::forget, preweighted}),             \
                    palimpsa_test::gpu_row<palimpsa_test::rule_type<palimpsa_test::kind::write, palimpsa_test::gates::forget,   \

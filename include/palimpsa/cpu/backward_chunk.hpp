@@ -6,6 +6,7 @@
 /// Rows that lie as the packs want them are copied whole. That matters: element by element, and with every pack put together on
 /// the stack, this file took 4 of the 20 ms of Gated DeltaNet (T 4096, H 4, K 64, V 64); copied whole, 1.5.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -24,12 +25,13 @@ void widen(plane<Storage const> tensor, std::int64_t first, std::int64_t count, 
   for (std::int64_t t = 0; t < count; ++t) {
     Storage const* const from = &tensor(first + t, 0);
     Scalar* const row = to + t * channels;
-    if (std::is_same_v<Storage, Scalar> && tensor.column == 1) {
-      std::memcpy(row, from, static_cast<std::size_t>(channels) * sizeof(Scalar));
-    } else {
-      for (std::int64_t j = 0; j < channels; ++j)
-        row[j] = static_cast<Scalar>(storage<Storage>::load(from[j * tensor.column]));
-    }
+    if constexpr (std::is_same_v<Storage, Scalar>)
+      if (tensor.column == 1) {
+        std::copy_n(from, channels, row);
+        continue;
+      }
+    for (std::int64_t j = 0; j < channels; ++j)
+      row[j] = static_cast<Scalar>(storage<Storage>::load(from[j * tensor.column]));
   }
 }
 
@@ -41,7 +43,7 @@ void narrow(Scalar const* from, plane<Storage> tensor, std::int64_t first, std::
     Storage* const to = &tensor(first + t, 0);
     Scalar const* const row = from + t * channels;
     if (std::is_same_v<Storage, Scalar> && tensor.column == 1) {
-      std::memcpy(to, row, static_cast<std::size_t>(channels) * sizeof(Scalar));
+      std::memcpy(static_cast<void*>(to), row, static_cast<std::size_t>(channels) * sizeof(Scalar));
     } else {
       for (std::int64_t j = 0; j < channels; ++j)
         to[j * tensor.column] = storage<Storage>::store(static_cast<wide>(row[j]));
@@ -119,7 +121,7 @@ struct backward_tokens {
   void open_gates(head_inputs<Storage, Scalar> const& in, std::int64_t first, std::int64_t count) {
     for (std::int64_t t = 0; t < count; ++t)
       for (std::int64_t j = 0; j < gates; ++j)
-        alpha[t * gates + j] = in.log_decay.present() ? forget::retain(in.log_decay(first + t, j)) : Scalar(1);
+        alpha[t * gates + j] = forget::retain(in.log_decay.present() ? in.log_decay(first + t, j) : Scalar{});
   }
 
   /// Values and β of rows [row, row + n).

@@ -6,13 +6,9 @@ using namespace palimpsa;
 struct bounded {
   static constexpr bool sees_all = true;
 #if defined(PALIMPSA_CONTROL)
-  template <class Lanes, class T>
-  static T at(Lanes lanes, T, T all) {
-    return lanes.reciprocal(2 + all);
-  }
+  template <class Lanes, class T> static T at(Lanes lanes, T, T all) { return lanes.reciprocal(2 + all); }
 #endif
-  template <class Lanes, class T>
-  static slopes<T> slope(Lanes lanes, T, T all) {
+  template <class Lanes, class T> static slopes<T> slope(Lanes lanes, T, T all) {
     T const s = lanes.reciprocal(2 + all);
     return {T{}, -(s * s)};
   }

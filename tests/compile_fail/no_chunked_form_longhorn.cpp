@@ -1,6 +1,6 @@
 // expect: this rule has no chunked form \(see palimpsa::chunked_form\); use palimpsa::sequential
-#include "palimpsa/instances/longhorn.hpp"
 #include "palimpsa/instances/delta_net.hpp"
+#include "palimpsa/instances/longhorn.hpp"
 #include "palimpsa/scan_chunked.hpp"
 
 using namespace palimpsa;

@@ -4,19 +4,10 @@
 using namespace palimpsa;
 
 struct doubled {
-  template <class T>
-  static T write(T beta, T v) {
-    return 2 * beta * v;
-  }
-  template <class T>
-  static T slope_v(T beta, T) {
-    return 2 * beta;
-  }
+  template <class T> static T write(T beta, T v) { return 2 * beta * v; }
+  template <class T> static T slope_v(T beta, T) { return 2 * beta; }
 #if defined(PALIMPSA_CONTROL)
-  template <class T>
-  static T slope_beta(T, T v) {
-    return 2 * v;
-  }
+  template <class T> static T slope_beta(T, T v) { return 2 * v; }
 #endif
 };
 

@@ -1,4 +1,5 @@
-// Points of the family that have no name: any sensible combination runs, policies of a user's own too, on scalars and on packs.
+// Points of the family that have no name: any sensible combination runs, policies of a user's own too, on scalars and
+// on packs.
 
 #include <array>
 #include <type_traits>
@@ -39,14 +40,13 @@ row draw_row(std::uint64_t n) {
   return r;
 }
 
-template <class Rule>
-double observe(row& r) {
+template <class Rule> double observe(row& r) {
   palimpsa::token<double> const x{r.key.data(), r.query.data(), &r.alpha};
   return palimpsa::observe<Rule>(palimpsa::serial_lanes{keys}, r.eta.data(), r.J.data(), x, r.v, r.beta, r.prior).mean;
 }
 
-/// The row after the token, by μ_j = m_j + s_j (k_j/R_j)(βv - β c_j) with the policies as words: d(iagonal), f(ull), n(othing),
-/// p(lain), e(lementwise), x: exact.
+/// The row after the token, by μ_j = m_j + s_j (k_j/R_j)(βv - β c_j) with the policies as words: d(iagonal), f(ull),
+/// n(othing), p(lain), e(lementwise), x: exact.
 double expect(row& r, char memory_is, char evidence_is, char gain_is) {
   double read = 0, km = 0, kRk = 0;
   std::array<double, keys> R, m;
@@ -68,12 +68,12 @@ double expect(row& r, char memory_is, char evidence_is, char gain_is) {
   return read;
 }
 
-template <class Memory, class Evidence, class Gain>
-void check_point(char memory_is, char evidence_is, char gain_is) {
+template <class Memory, class Evidence, class Gain> void check_point(char memory_is, char evidence_is, char gain_is) {
   INFO(memory_is << evidence_is << gain_is);
   for (std::uint64_t n = 0; n < 20; ++n) {
     row x = draw_row(n), right = x;
-    double const read = observe<rule<Memory, Evidence, Gain>>(x), expected = expect(right, memory_is, evidence_is, gain_is);
+    double const read = observe<rule<Memory, Evidence, Gain>>(x),
+                 expected = expect(right, memory_is, evidence_is, gain_is);
     CHECK(read == Approx(expected).epsilon(1e-12).margin(1e-12));
     for (std::size_t j = 0; j < keys; ++j) {
       CHECK(x.eta[j] == Approx(right.eta[j]).epsilon(1e-12).margin(1e-12));
@@ -82,8 +82,7 @@ void check_point(char memory_is, char evidence_is, char gain_is) {
   }
 }
 
-template <class Memory, class Evidence>
-void check_gains(char memory_is, char evidence_is) {
+template <class Memory, class Evidence> void check_gains(char memory_is, char evidence_is) {
   check_point<Memory, Evidence, gain::plain>(memory_is, evidence_is, 'p');
   check_point<Memory, Evidence, gain::elementwise>(memory_is, evidence_is, 'e');
   check_point<Memory, Evidence, gain::exact>(memory_is, evidence_is, 'x');
@@ -96,15 +95,14 @@ using long_mamba2 = rule<memory::nothing, own_nothing, gain::plain>;
 using long_palimpsa = rule<memory::diagonal, evidence::diagonal, own_elementwise>;
 static_assert(palimpsa::Palimpsa::adds && !long_palimpsa::adds && palimpsa::Mamba2::adds && !long_mamba2::adds);
 
-template <class Rule>
-results<double> scan_by(call<double> const& c) {
+template <class Rule> results<double> scan_by(call<double> const& c) {
   results<double> r = c.outputs();
-  palimpsa::scan<Rule>(palimpsa::sequential{1}, c.in, {r.out, r.out_variance, r.final_eta, r.final_evidence}, palimpsa::allocate);
+  palimpsa::scan<Rule>(palimpsa::sequential{1}, c.in, {r.out, r.out_variance, r.final_eta, r.final_evidence},
+                       palimpsa::allocate);
   return r;
 }
 
-template <class Short, class Long>
-void check_same_write(kind write, std::uint64_t n) {
+template <class Short, class Long> void check_same_write(kind write, std::uint64_t n) {
   recipe const r = any_sizes(n);
   problem const p = draw({write}, r, n);
   INFO(p);
@@ -118,13 +116,13 @@ void check_same_write(kind write, std::uint64_t n) {
 }
 
 /// Rows abreast are rows one by one, bit by bit.
-template <class Rule, class S>
-void check_pack(std::uint64_t n) {
+template <class Rule, class S> void check_pack(std::uint64_t n) {
   constexpr int width = static_cast<int>(16 / sizeof(S));  // a register that every x86-64 and ARMv8 has
   using rows = pack<S, width>;
   row const token_of = draw_row(n);
   std::array<S, keys> key, query;
-  for (std::size_t j = 0; j < keys; ++j) key[j] = static_cast<S>(token_of.key[j]), query[j] = static_cast<S>(token_of.query[j]);
+  for (std::size_t j = 0; j < keys; ++j)
+    key[j] = static_cast<S>(token_of.key[j]), query[j] = static_cast<S>(token_of.query[j]);
   S const alpha = static_cast<S>(token_of.alpha), prior = static_cast<S>(token_of.prior);
   palimpsa::token<S> const x{key.data(), query.data(), &alpha};
   std::array<rows, keys> eta{}, J{};
@@ -145,7 +143,8 @@ void check_pack(std::uint64_t n) {
   auto const together = palimpsa::observe<Rule>(lanes, eta.data(), J.data(), x, v, beta, prior).mean;
   for (int i = 0; i < width; ++i) {
     auto const l = static_cast<std::size_t>(i);
-    S const alone = palimpsa::observe<Rule>(lanes, eta_of[l].data(), J_of[l].data(), x, v_of[l], beta_of[l], prior).mean;
+    S const alone =
+        palimpsa::observe<Rule>(lanes, eta_of[l].data(), J_of[l].data(), x, v_of[l], beta_of[l], prior).mean;
     CHECK(together[i] == alone);
     for (std::size_t j = 0; j < keys; ++j) CHECK((eta[j][i] == eta_of[l][j] && J[j][i] == J_of[l][j]));
   }

@@ -17,9 +17,10 @@ struct sizes {
 };
 
 /// A state of each kind of memory, with its prior, in one arrangement.
-template <class Rule, class S>
-struct belief {
-  static constexpr kind write = Rule::keeps_full ? kind::mesa_net : Rule::keeps_diagonal ? kind::palimpsa : kind::mamba2;
+template <class Rule, class S> struct belief {
+  static constexpr kind write = Rule::keeps_full       ? kind::mesa_net
+                                : Rule::keeps_diagonal ? kind::palimpsa
+                                                       : kind::mamba2;
   sizes s;
   problem p;
   tensor<S> eta, evidence, prior, mean, importance;
@@ -41,12 +42,15 @@ struct belief {
 
   natural_state<S> natural() const { return {eta, evidence}; }
   moment_state<S> moments() const { return {mean, importance}; }
-  void forth(moment_state<S> to) { palimpsa::to_moments<Rule>({eta, evidence}, prior, to, palimpsa::workspace(scratch)); }
+  void forth(moment_state<S> to) {
+    palimpsa::to_moments<Rule>({eta, evidence}, prior, to, palimpsa::workspace(scratch));
+  }
   void forth() { forth(moments()); }
 };
 
 double prior_of(problem const& p, std::int64_t h, std::int64_t j) {
-  return p.prior[static_cast<std::size_t>(p.prior.size() > static_cast<std::size_t>(p.sizes.HV) ? h * p.sizes.K + j : h)];
+  return p
+      .prior[static_cast<std::size_t>(p.prior.size() > static_cast<std::size_t>(p.sizes.HV) ? h * p.sizes.K + j : h)];
 }
 
 /// I by its definition.
@@ -76,8 +80,7 @@ numbers weighted_mean(problem const& p, numbers const& mean) {
   return eta;
 }
 
-template <class Rule, class S>
-void check_both_ways(sizes s, bool prior_per_key, std::uint64_t n) {
+template <class Rule, class S> void check_both_ways(sizes s, bool prior_per_key, std::uint64_t n) {
   double const bound = 60 * static_cast<double>(std::numeric_limits<S>::epsilon());  // condition of a few
   for (arrangement how : every_arrangement) {
     belief<Rule, S> b(s, prior_per_key, n, how);
@@ -104,8 +107,7 @@ void check_both_ways(sizes s, bool prior_per_key, std::uint64_t n) {
   }
 }
 
-template <class F>
-std::string message_of(F f) {
+template <class F> std::string message_of(F f) {
   try {
     f();
   } catch (palimpsa::argument_error const& e) {
@@ -147,28 +149,38 @@ TEST_CASE("A conversion says what is wrong and writes nothing") {
 
   Diagonal d(s, false, 9, plain);
   auto const untouched = [](auto const& b) { return b.mean.still_poisoned() && b.importance.still_poisoned(); };
-  auto const moments = [&](natural_state<double const> from, palimpsa::view<double const> prior, moment_state<double> to) {
+  auto const moments = [&](natural_state<double const> from, palimpsa::view<double const> prior,
+                           moment_state<double> to) {
     return message_of([&] { palimpsa::to_moments<palimpsa::Palimpsa>(from, prior, to); });
   };
   CHECK_THAT(moments({{}, d.evidence}, d.prior, d.moments()), contains("eta: expected [N,HV,V,K], given absent"));
   CHECK_THAT(moments({d.eta, {}}, d.prior, d.moments()), contains("evidence: expected [N,HV,V,K], given absent"));
   CHECK_THAT(moments({d.eta, d.evidence}, {}, d.moments()), contains("prior: expected [HV] = [2], given absent"));
-  CHECK_THAT(moments({d.eta, d.evidence}, d.prior, {d.mean, {}}), contains("importance: expected [N,HV,V,K], given absent"));
-  CHECK_THAT(moments({d.eta, d.evidence}, d.prior, {{}, d.importance}), contains("mean: expected [N,HV,V,K], given absent"));
+  CHECK_THAT(moments({d.eta, d.evidence}, d.prior, {d.mean, {}}),
+             contains("importance: expected [N,HV,V,K], given absent"));
+  CHECK_THAT(moments({d.eta, d.evidence}, d.prior, {{}, d.importance}),
+             contains("mean: expected [N,HV,V,K], given absent"));
   tensor<double> const small({1, 2, 3, 3}, plain);
-  CHECK_THAT(moments({d.eta, small}, d.prior, d.moments()), contains("evidence: expected [N,HV,V,K] = [1, 2, 3, 4], given [1, 2, 3, 3]"));
-  CHECK_THAT(moments({d.eta, d.evidence}, d.prior, {small, d.importance}), contains("mean: expected [N,HV,V,K] = [1, 2, 3, 4], given [1, 2, 3, 3]"));
+  CHECK_THAT(moments({d.eta, small}, d.prior, d.moments()),
+             contains("evidence: expected [N,HV,V,K] = [1, 2, 3, 4], given [1, 2, 3, 3]"));
+  CHECK_THAT(moments({d.eta, d.evidence}, d.prior, {small, d.importance}),
+             contains("mean: expected [N,HV,V,K] = [1, 2, 3, 4], given [1, 2, 3, 3]"));
   tensor<double> const negative({2}, plain, {1, -1e-9});
-  CHECK_THAT(moments({d.eta, d.evidence}, negative, d.moments()), contains("prior[1]: expected a finite precision above 0, given -1e-09"));
+  CHECK_THAT(moments({d.eta, d.evidence}, negative, d.moments()),
+             contains("prior[1]: expected a finite precision above 0, given -1e-09"));
   CHECK(untouched(d));
 
   Full f(s, false, 10, plain);
   f.scratch.pop_back();
-  CHECK_THAT(message_of([&] { f.forth(); }), contains("workspace: expected at least " + std::to_string(f.scratch.size() + 1) + " bytes, given " + std::to_string(f.scratch.size())));
+  CHECK_THAT(message_of([&] { f.forth(); }),
+             contains("workspace: expected at least " + std::to_string(f.scratch.size() + 1) + " bytes, given " +
+                      std::to_string(f.scratch.size())));
   CHECK(untouched(f));
 
   None n(s, false, 11, plain);
-  CHECK_THAT(message_of([&] { palimpsa::to_moments<palimpsa::GatedDeltaNet>({n.eta, d.evidence}, {}, n.moments()); }),
+  CHECK_THAT(message_of([&] {
+               palimpsa::to_moments<palimpsa::GatedDeltaNet>({n.eta, d.evidence}, {}, n.moments());
+             }),
              contains("evidence: expected absent, since this rule keeps no precision, given [1, 2, 3, 4]"));
   CHECK(untouched(n));
 
@@ -176,13 +188,17 @@ TEST_CASE("A conversion says what is wrong and writes nothing") {
   low.forth();
   low.importance.view()(0, 1, 2, 3) = low.p.prior[1] * 0.99;
   low.eta.poison(), low.evidence.poison();
-  CHECK_THAT(message_of([&] { palimpsa::to_natural<palimpsa::Palimpsa>({low.mean, low.importance}, low.prior, low.natural()); }),
+  CHECK_THAT(message_of([&] {
+               palimpsa::to_natural<palimpsa::Palimpsa>({low.mean, low.importance}, low.prior, low.natural());
+             }),
              contains("importance[0, 1, 2, 3]: expected at least the prior, "));
   Full skew(s, false, 13, plain);
   skew.forth();
   skew.importance.view()(0, 1, 2, 3) += 0.5;
   skew.eta.poison(), skew.evidence.poison();
-  CHECK_THAT(message_of([&] { palimpsa::to_natural<palimpsa::MesaNet>({skew.mean, skew.importance}, skew.prior, skew.natural()); }),
+  CHECK_THAT(message_of([&] {
+               palimpsa::to_natural<palimpsa::MesaNet>({skew.mean, skew.importance}, skew.prior, skew.natural());
+             }),
              contains("importance[0, 1, 2, 3]: expected a symmetric matrix per head"));
   CHECK((low.eta.still_poisoned() && low.evidence.still_poisoned()));
   CHECK((skew.eta.still_poisoned() && skew.evidence.still_poisoned()));

@@ -29,7 +29,8 @@ struct bench {
   results<double> x;
   palimpsa::step_arguments<double> a;
 
-  bench(kind write, std::int64_t B, std::int64_t n, std::int64_t slots, std::uint64_t seed, arrangement how = arrangement::contiguous)
+  bench(kind write, std::int64_t B, std::int64_t n, std::int64_t slots, std::uint64_t seed,
+        arrangement how = arrangement::contiguous)
       : p(draw_rows(write, B, n, seed)), c(p), states(p, slots, how), x(c.outputs(how)), a(states.arguments(c)) {
     a.out = x.out, a.out_variance = x.out_variance;
   }
@@ -41,7 +42,8 @@ struct bench {
 
   /// Whether row b wrote what a scan of the first n tokens of sequence s answers.
   bool answers_like(results<double> const& scan, std::int64_t b, std::int64_t s) const {
-    return slot_of(x.out, b) == slot_of(scan.out, s) && (!p.rule.keeps_precision() || slot_of(x.out_variance, b) == slot_of(scan.out_variance, s));
+    return slot_of(x.out, b) == slot_of(scan.out, s) &&
+           (!p.rule.keeps_precision() || slot_of(x.out_variance, b) == slot_of(scan.out_variance, s));
   }
   bool slot_is(std::int64_t slot, results<double> const& scan, std::int64_t s) const {
     return slot_of(states.eta, slot) == slot_of(scan.final_eta, s) &&
@@ -72,7 +74,8 @@ results<double> scan_prefix(call<double> const& c, std::int64_t n) {
   results<double> r = c.outputs();
   auto const in = tokens_of(c.in, 0, n);
   auto scratch = scratch_of(scan_workspace(c.rule, sequential{1}, in));
-  run_scan(c.rule, sequential{1}, in, {narrow(r.out.view(), 1, 0, n), narrow(r.out_variance.view(), 1, 0, n), r.final_eta, r.final_evidence},
+  run_scan(c.rule, sequential{1}, in,
+           {narrow(r.out.view(), 1, 0, n), narrow(r.out_variance.view(), 1, 0, n), r.final_eta, r.final_evidence},
            palimpsa::workspace(scratch));
   return r;
 }
@@ -80,7 +83,8 @@ results<double> scan_prefix(call<double> const& c, std::int64_t n) {
 /// Memory that must not be touched.
 class forbidden {
  public:
-  explicit forbidden(std::size_t size) : size_(size), base_(mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
+  explicit forbidden(std::size_t size)
+      : size_(size), base_(mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
   ~forbidden() { munmap(base_, size_); }
   forbidden(forbidden const&) = delete;
   double* data() const { return static_cast<double*>(base_); }
@@ -183,7 +187,8 @@ TEST_CASE("Two rows may read one slot: a fork") {
     recipe r = s.p.sizes;
     problem twice = s.p;  // both sequences start from the state of the first
     for (numbers* x : {&twice.initial_eta, &twice.initial_evidence})
-      std::copy(x->begin(), x->begin() + static_cast<std::ptrdiff_t>(x->size() / 2), x->begin() + static_cast<std::ptrdiff_t>(x->size() / 2));
+      std::copy(x->begin(), x->begin() + static_cast<std::ptrdiff_t>(x->size() / 2),
+                x->begin() + static_cast<std::ptrdiff_t>(x->size() / 2));
     results<double> const scan = call<double>(twice).run();
     std::int32_t const in[] = {0, 0}, out[] = {1, 2};
     s.a.slot_in = {in, 2}, s.a.slot_out = {out, 2};
@@ -201,7 +206,8 @@ TEST_CASE("A step of no tokens hands the state over") {
     s.run();
     for (std::int64_t b = 0; b < 2; ++b) CHECK(slot_of(s.states.eta, out[b]) == slot_of(s.states.eta, in[b]));
     if (s.p.rule.keeps_precision())
-      for (std::int64_t b = 0; b < 2; ++b) CHECK(slot_of(s.states.evidence, out[b]) == slot_of(s.states.evidence, in[b]));
+      for (std::int64_t b = 0; b < 2; ++b)
+        CHECK(slot_of(s.states.evidence, out[b]) == slot_of(s.states.evidence, in[b]));
   }
   bench none(kind::palimpsa, 0, 1, 2, 57);
   CHECK_NOTHROW(none.run());
@@ -216,9 +222,16 @@ TEST_CASE("A slot written twice, or read by one row and written by another, is r
     if (out_list.size() == 3) s.a.slot_out = {out_list.data(), 3};
     return s.message();
   };
-  CHECK_THAT(refused({0, 1, 2}, {3, 4, 3}), contains("slot_out[2]: expected a slot that nothing else in the call writes, given slot 3, also written by row 0"));
-  CHECK_THAT(refused({1, 2, 1}, {}), contains("slot_out[2]: expected a slot that nothing else in the call writes, given slot 1, also written by row 0"));
-  CHECK_THAT(refused({0, 1, 2}, {3, 0, 4}), contains("slot_out[1]: expected a slot that no other row reads, given slot 0, read by row 0"));
+  CHECK_THAT(
+      refused({0, 1, 2}, {3, 4, 3}),
+      contains(
+          "slot_out[2]: expected a slot that nothing else in the call writes, given slot 3, also written by row 0"));
+  CHECK_THAT(
+      refused({1, 2, 1}, {}),
+      contains(
+          "slot_out[2]: expected a slot that nothing else in the call writes, given slot 1, also written by row 0"));
+  CHECK_THAT(refused({0, 1, 2}, {3, 0, 4}),
+             contains("slot_out[1]: expected a slot that no other row reads, given slot 0, read by row 0"));
   CHECK_THAT(refused({0, 6, 2}, {3, 4, 5}), contains("slot_in[1]: expected -1 or a slot below 6, given 6"));
   CHECK_THAT(refused({0, -2, 2}, {3, 4, 5}), contains("slot_in[1]: expected -1 or a slot below 6, given -2"));
   CHECK_THAT(refused({0, 1, 2}, {3, 4, 99}), contains("slot_out[2]: expected -1 or a slot below 6, given 99"));
@@ -227,7 +240,8 @@ TEST_CASE("A slot written twice, or read by one row and written by another, is r
   bench snapshots(kind::palimpsa, 1, 3, 6, 59);
   std::int64_t const repeated[] = {4, 5, 4}, far[] = {4, 6, 5};
   snapshots.a.slot_out = {repeated, 1, 3};
-  CHECK_THAT(snapshots.message(), contains("slot_out[0]: expected a slot that nothing else in the call writes, given slot 4"));
+  CHECK_THAT(snapshots.message(),
+             contains("slot_out[0]: expected a slot that nothing else in the call writes, given slot 4"));
   snapshots.a.slot_out = {far, 1, 3};
   CHECK_THAT(snapshots.message(), contains("slot_out[0]: expected -1 or a slot below 6, given 6"));
 

@@ -13,8 +13,7 @@ using palimpsa::view;
 namespace {
 
 /// Copies dense row-major values into a [B,T,H,C] view.
-template <class T>
-void fill(view<T> v, numbers const& dense) {
+template <class T> void fill(view<T> v, numbers const& dense) {
   std::size_t i = 0;
   for (std::int64_t b = 0; b < v.extent[0]; ++b)
     for (std::int64_t t = 0; t < v.extent[1]; ++t)
@@ -23,8 +22,7 @@ void fill(view<T> v, numbers const& dense) {
 }
 
 /// q, k, v and out as slices of one [B, T, width] buffer that starts at an odd element and has an odd pitch.
-template <class Storage>
-void check_fused(kind write, std::uint64_t n) {
+template <class Storage> void check_fused(kind write, std::uint64_t n) {
   recipe r = any_sizes(n);
   r.B = 2;
   problem const p = rounded<Storage>(draw({write}, r, n));
@@ -33,9 +31,11 @@ void check_fused(kind write, std::uint64_t n) {
   results<Storage> const apart = c.run();
 
   std::int64_t const keys = r.HK * r.K, values = r.HV * r.V, width = (2 * keys + 2 * values) | 1, start = 3;
-  std::vector<Storage> buffer(static_cast<std::size_t>(start + r.B * r.T * width), tensor<Storage>::from_double(std::nan("")));
+  std::vector<Storage> buffer(static_cast<std::size_t>(start + r.B * r.T * width),
+                              tensor<Storage>::from_double(std::nan("")));
   auto const slice = [&](std::int64_t offset, std::int64_t heads, std::int64_t channels) {
-    return view<Storage>(buffer.data() + start + offset, {r.B, r.T, heads, channels}, {r.T * width, width, channels, 1});
+    return view<Storage>(buffer.data() + start + offset, {r.B, r.T, heads, channels},
+                         {r.T * width, width, channels, 1});
   };
   view<Storage> const q = slice(0, r.HK, r.K), k = slice(keys, r.HK, r.K), v = slice(2 * keys, r.HV, r.V),
                       out = slice(2 * keys + values, r.HV, r.V);
@@ -43,19 +43,20 @@ void check_fused(kind write, std::uint64_t n) {
   c.in.q = q, c.in.k = k, c.in.v = v;
   results<Storage> fused = c.outputs();
   auto scratch = scratch_of(scan_workspace(p.rule, sequential{1}, c.in));
-  run_scan(p.rule, sequential{1}, c.in, {out, fused.out_variance, fused.final_eta, fused.final_evidence}, palimpsa::workspace(scratch));
+  run_scan(p.rule, sequential{1}, c.in, {out, fused.out_variance, fused.final_eta, fused.final_evidence},
+           palimpsa::workspace(scratch));
   numbers dense;
   for (std::int64_t b = 0; b < r.B; ++b)
     for (std::int64_t t = 0; t < r.T; ++t)
       for (std::int64_t h = 0; h < r.HV; ++h)
-        for (std::int64_t i = 0; i < r.V; ++i) dense.push_back(static_cast<double>(palimpsa::storage<Storage>::load(out(b, t, h, i))));
+        for (std::int64_t i = 0; i < r.V; ++i)
+          dense.push_back(static_cast<double>(palimpsa::storage<Storage>::load(out(b, t, h, i))));
   CHECK(dense == apart.out.values());
   CHECK(fused.final_eta.bits() == apart.final_eta.bits());
 }
 
 /// A tensor's first element, repeated along every axis.
-template <class T>
-view<T const> repeated(tensor<T> const& x) {
+template <class T> view<T const> repeated(tensor<T> const& x) {
   view<T const> v = x;
   for (auto& s : v.stride) s = 0;
   return v;
@@ -114,7 +115,8 @@ TEST_CASE("Elements past 2^31 are reached") {
   if (memory == MAP_FAILED) SKIP("no address space for " << bytes << " bytes, of which a few pages are used");
   auto* const base = static_cast<float*>(memory);
   float* next = base;
-  auto const sparse = [&](std::initializer_list<std::int64_t> extents, int axis) {  // one axis of 2 with a far second element
+  auto const sparse = [&](std::initializer_list<std::int64_t> extents,
+                          int axis) {  // one axis of 2 with a far second element
     view<float> v(nullptr, extents);
     std::int64_t step = 1;
     for (int a = v.rank - 1; a >= 0; --a) v.stride[a] = a == axis ? far : step, step *= a == axis ? 1 : v.extent[a];
@@ -130,7 +132,8 @@ TEST_CASE("Elements past 2^31 are reached") {
       call<float> c(p);
       results<float> const near = c.run();
       next = base;
-      view<float> const q = sparse({2, 2, 2, 2}, axis), k = sparse({2, 2, 2, 2}, axis), v = sparse({2, 2, 2, 2}, axis), out = sparse({2, 2, 2, 2}, axis);
+      view<float> const q = sparse({2, 2, 2, 2}, axis), k = sparse({2, 2, 2, 2}, axis), v = sparse({2, 2, 2, 2}, axis),
+                        out = sparse({2, 2, 2, 2}, axis);
       view<float> const eta = sparse({2, 2, 2, 2}, axis), evidence = sparse({2, 2, 2, 2}, axis);
       fill(q, p.q), fill(k, p.k), fill(v, p.v);
       auto a = pool<float>(p, 2).arguments(c);
@@ -150,7 +153,9 @@ TEST_CASE("Elements past 2^31 are reached") {
         CHECK((o == near.out.values() && e == near.final_eta.values() && J == near.final_evidence.values()));
       };
       auto scratch = scratch_of(scan_workspace({write}, sequential{1}, c.in) + 4096);
-      check("scan", [&] { run_scan({write}, sequential{1}, c.in, {out, {}, eta, evidence}, palimpsa::workspace(scratch)); });
+      check("scan", [&] {
+        run_scan({write}, sequential{1}, c.in, {out, {}, eta, evidence}, palimpsa::workspace(scratch));
+      });
       a.eta = eta, a.evidence = evidence;
       check("step", [&] { run_step({write}, sequential{1}, a, palimpsa::workspace(scratch)); });
     }

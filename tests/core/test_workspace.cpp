@@ -1,4 +1,5 @@
-// Memory of a call: nothing is allocated, exactly the workspace asked for is used, and its contents and address do not matter.
+// Memory of a call: nothing is allocated, exactly the workspace asked for is used, and its contents and address do not
+// matter.
 
 #include <algorithm>
 #include <atomic>
@@ -29,7 +30,8 @@ std::atomic<int> allocations{0};
 #define PALIMPSA_TEST_SANITIZED
 #endif
 #endif
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(PALIMPSA_TEST_SANITIZED)
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
+    !defined(PALIMPSA_TEST_SANITIZED)
 #define PALIMPSA_TEST_COUNTS 1
 extern "C" {
 void* __libc_malloc(std::size_t size);
@@ -44,7 +46,9 @@ void* malloc(std::size_t size) noexcept { return note(), __libc_malloc(size); }
 void* calloc(std::size_t n, std::size_t size) noexcept { return note(), __libc_calloc(n, size); }
 void* realloc(void* old, std::size_t size) noexcept { return note(), __libc_realloc(old, size); }
 void* memalign(std::size_t alignment, std::size_t size) noexcept { return note(), __libc_memalign(alignment, size); }
-void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept { return note(), __libc_memalign(alignment, size); }
+void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+  return note(), __libc_memalign(alignment, size);
+}
 int posix_memalign(void** out, std::size_t alignment, std::size_t size) noexcept {
   note();
   *out = __libc_memalign(alignment, size);
@@ -58,8 +62,7 @@ int posix_memalign(void** out, std::size_t alignment, std::size_t size) noexcept
 namespace {
 
 /// Allocations that f makes.
-template <class F>
-int count_allocations(F f) {
+template <class F> int count_allocations(F f) {
   allocations = 0;
   watching = true;
   f();
@@ -73,8 +76,7 @@ recipe large() {
   return r;
 }
 
-template <class Storage>
-void check_scan_allocates_nothing() {
+template <class Storage> void check_scan_allocates_nothing() {
   for (kind write : every_kind)
     for (std::int64_t size : {5, 256}) {
       if (!instantiated<Storage>({write})) continue;
@@ -87,14 +89,14 @@ void check_scan_allocates_nothing() {
       palimpsa::sequential const one{1};
       auto scratch = scratch_of(scan_workspace(p.rule, one, c.in));
       int const n = count_allocations([&] {
-        run_scan(p.rule, one, c.in, {x.out, x.out_variance, x.final_eta, x.final_evidence}, palimpsa::workspace(scratch));
+        run_scan(p.rule, one, c.in, {x.out, x.out_variance, x.final_eta, x.final_evidence},
+                 palimpsa::workspace(scratch));
       });
       CHECK(n == 0);
     }
 }
 
-template <class Storage>
-void check_step_allocates_nothing() {
+template <class Storage> void check_step_allocates_nothing() {
   for (kind write : every_kind) {
     recipe r = large();
     r.T = 2;
@@ -119,8 +121,7 @@ void check_step_allocates_nothing() {
 namespace {
 
 /// Eigen takes the packing buffers of a product from the heap above 128 KB: K = V = 256 in double is far above it.
-template <class Rule, class Storage>
-void check_chunks_allocate_nothing(kind write) {
+template <class Rule, class Storage> void check_chunks_allocate_nothing(kind write) {
   recipe r = large();
   r.T = 130, r.beta = write == kind::palimpsa ? beta_shape::channel : beta_shape::head;
   problem const p = draw({write}, r, 310);
@@ -161,15 +162,16 @@ TEST_CASE("A step with a workspace allocates nothing") {
 namespace {
 
 /// Runs f over a workspace of exactly `size` bytes that starts `shift` bytes after a cache line, between guards.
-template <class F>
-bool guards_hold(std::size_t size, std::size_t shift, F f) {
+template <class F> bool guards_hold(std::size_t size, std::size_t shift, F f) {
   constexpr std::size_t guard = 256;
   std::vector<std::byte> memory(size + shift + 2 * guard + 64, std::byte{0x5a});
   auto const address = reinterpret_cast<std::uintptr_t>(memory.data() + guard);
   std::size_t const start = guard + (64 - address % 64) % 64 + shift;
   f(palimpsa::workspace(memory.data() + start, size));
-  return std::all_of(memory.begin(), memory.begin() + static_cast<std::ptrdiff_t>(start), [](std::byte b) { return b == std::byte{0x5a}; }) &&
-         std::all_of(memory.begin() + static_cast<std::ptrdiff_t>(start + size), memory.end(), [](std::byte b) { return b == std::byte{0x5a}; });
+  return std::all_of(memory.begin(), memory.begin() + static_cast<std::ptrdiff_t>(start),
+                     [](std::byte b) { return b == std::byte{0x5a}; }) &&
+         std::all_of(memory.begin() + static_cast<std::ptrdiff_t>(start + size), memory.end(),
+                     [](std::byte b) { return b == std::byte{0x5a}; });
 }
 
 }  // namespace
@@ -199,7 +201,8 @@ TEST_CASE("Exactly the workspace asked for is used, from any address") {
         a.out = y.out;
         std::int32_t const slots[] = {1, 0};
         a.slot_in = {slots, 2};
-        CHECK(guards_hold(step_workspace(p.rule, how, a), shift, [&](palimpsa::workspace w) { run_step(p.rule, how, a, w); }));
+        CHECK(guards_hold(step_workspace(p.rule, how, a), shift,
+                          [&](palimpsa::workspace w) { run_step(p.rule, how, a, w); }));
       }
     }
 }
@@ -213,9 +216,13 @@ TEST_CASE("A workspace one byte short is refused, and nothing is written") {
     results<double> x = c.outputs();
     std::size_t const needed = scan_workspace(p.rule, {1}, c.in);
     auto scratch = scratch_of(needed - 1);
-    std::string const expected = "palimpsa: workspace: expected at least " + std::to_string(needed) + " bytes, given " + std::to_string(needed - 1) + " bytes";
-    CHECK_THROWS_WITH(run_scan(p.rule, {1}, c.in, {x.out, x.out_variance, x.final_eta, x.final_evidence}, palimpsa::workspace(scratch)), expected);
-    CHECK_THROWS_AS(run_scan(p.rule, {1}, c.in, {x.out, x.out_variance, x.final_eta, x.final_evidence}, {}), palimpsa::argument_error);
+    std::string const expected = "palimpsa: workspace: expected at least " + std::to_string(needed) + " bytes, given " +
+                                 std::to_string(needed - 1) + " bytes";
+    CHECK_THROWS_WITH(run_scan(p.rule, {1}, c.in, {x.out, x.out_variance, x.final_eta, x.final_evidence},
+                               palimpsa::workspace(scratch)),
+                      expected);
+    CHECK_THROWS_AS(run_scan(p.rule, {1}, c.in, {x.out, x.out_variance, x.final_eta, x.final_evidence}, {}),
+                    palimpsa::argument_error);
     CHECK(x.still_poisoned());
 
     pool<double> states(p, 2);

@@ -1,5 +1,5 @@
-// Every rule, forward, against the oracle: sizes, packing, grouped heads, gates, optional tensors and memory arrangements at
-// random, in every type.
+// Every rule, forward, against the oracle: sizes, packing, grouped heads, gates, optional tensors and memory
+// arrangements at random, in every type.
 
 #include "palimpsa/storage_eigen.hpp"
 #include "support/call.hpp"
@@ -8,7 +8,8 @@ using namespace palimpsa_test;
 
 namespace {
 
-/// Sizes with a meaning: odd, above and below a pack, a tile, K ≠ V both ways, grouped heads, packed with empty sequences.
+/// Sizes with a meaning: odd, above and below a pack, a tile, K ≠ V both ways, grouped heads, packed with empty
+/// sequences.
 std::vector<recipe> recipes() {
   std::vector<recipe> all;
   recipe r;
@@ -28,8 +29,7 @@ std::vector<recipe> recipes() {
   return all;
 }
 
-template <class Storage>
-void check_every_rule(double storage_error) {
+template <class Storage> void check_every_rule(double storage_error) {
   std::uint64_t n = 0;
   for (rule_name rule : every_rule<Storage>())
     for (recipe const& r : recipes()) {

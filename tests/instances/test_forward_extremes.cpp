@@ -9,15 +9,13 @@ namespace {
 
 double const infinity = std::numeric_limits<double>::infinity();
 
-template <class Storage>
-void check_one(kind write, recipe const& r, std::uint64_t n) {
+template <class Storage> void check_one(kind write, recipe const& r, std::uint64_t n) {
   problem const p = rounded<Storage>(draw({write}, r, n));
   INFO(p);
   check_right(call<Storage>(p).run(), oracle(p), p);
 }
 
-template <class Storage>
-void check_kinds(recipe const& r, std::uint64_t n) {
+template <class Storage> void check_kinds(recipe const& r, std::uint64_t n) {
   for (kind write : every_kind) check_one<Storage>(write, r, n);
 }
 
@@ -39,8 +37,13 @@ TEST_CASE("Every size from 1 to 256 that others stumble over is right") {
 // Planted: a gate clamped at -80; exp(a)·exp(-b) for exp(a-b); a gate of 0 read as masked.
 TEST_CASE("Gates of one kind alone, and around the underflow of exp, are right") {
   std::uint64_t n = 200;
-  for (std::vector<double> const& log_decays :
-       {std::vector<double>{0}, {-infinity}, {-1000}, {0, -infinity}, {-87, -88, -103, -104, 0}, {-700, -745, -746, 0}, {-1e-30, -1e-9}}) {
+  for (std::vector<double> const& log_decays : {std::vector<double>{0},
+                                                {-infinity},
+                                                {-1000},
+                                                {0, -infinity},
+                                                {-87, -88, -103, -104, 0},
+                                                {-700, -745, -746, 0},
+                                                {-1e-30, -1e-9}}) {
     recipe r;
     r.log_decays = log_decays, r.T = 37;
     check_kinds<double>(r, ++n);
@@ -54,9 +57,11 @@ TEST_CASE("Tiny and huge priors are right") {
   for (double size : {1e-20, 1e-8, 1e-3, 1e6, 1e20}) {
     recipe r;
     r.prior_size = size, r.T = 37;
-    for (kind write : {kind::palimpsa, kind::diagonal_kalman}) check_one<double>(write, r, ++n), check_one<float>(write, r, n);
+    for (kind write : {kind::palimpsa, kind::diagonal_kalman})
+      check_one<double>(write, r, ++n), check_one<float>(write, r, n);
     r.initial_state = false;  // R is the prior alone at first
-    for (kind write : {kind::palimpsa, kind::diagonal_kalman}) check_one<double>(write, r, ++n), check_one<float>(write, r, n);
+    for (kind write : {kind::palimpsa, kind::diagonal_kalman})
+      check_one<double>(write, r, ++n), check_one<float>(write, r, n);
   }
 }
 
@@ -66,7 +71,8 @@ TEST_CASE("A solve that is singular to rounding stays finite, of the right size,
   for (double size : {1e-4, 1e-6, 1e-8, 1e-12, 1e-20})
     for (std::int64_t T : {8, 40, 200}) {
       recipe r;
-      r.B = 1, r.T = T, r.K = 24, r.prior_size = size, r.initial_state = false, r.repeated_keys = T == 40, r.log_decays = {0, -0.05};
+      r.B = 1, r.T = T, r.K = 24, r.prior_size = size, r.initial_state = false, r.repeated_keys = T == 40,
+      r.log_decays = {0, -0.05};
       problem const p = rounded<float>(draw({kind::mesa_net}, r, ++n));
       INFO(p);
       right_values const right = oracle(p);
@@ -148,7 +154,8 @@ TEST_CASE("No tokens, no batch rows and no sequences are legal calls") {
       std::int32_t const boundary[] = {0};
       if (sequences == 0) c.in.cu_seqlens = {boundary, 1};
       if (sequences == 0) c.in.initial_eta = c.in.initial_evidence = {};
-      palimpsa::view<double const> const no_keys(nullptr, {1, 0, 2, 9}), no_values(nullptr, {1, 0, 4, 7}), no_heads(nullptr, {1, 0, 4});
+      palimpsa::view<double const> const no_keys(nullptr, {1, 0, 2, 9}), no_values(nullptr, {1, 0, 4, 7}),
+          no_heads(nullptr, {1, 0, 4});
       c.in.q = c.in.k = no_keys, c.in.v = no_values, c.in.beta = c.in.log_decay = no_heads;
       palimpsa::scan_outputs<double> out;
       out.out = palimpsa::view<double>(nullptr, {1, 0, 4, 7});

@@ -13,8 +13,7 @@
 namespace palimpsa_test {
 
 /// The problem as this storage and its arithmetic see it: the right values are those of the rounded inputs.
-template <class Storage>
-problem rounded(problem p) {
+template <class Storage> problem rounded(problem p) {
   using scalar = typename palimpsa::storage<Storage>::scalar;
   for (numbers* x : {&p.q, &p.k, &p.v})
     for (double& y : *x) y = static_cast<double>(palimpsa::storage<Storage>::load(tensor<Storage>::from_double(y)));
@@ -27,8 +26,7 @@ problem rounded(problem p) {
 inline std::vector<std::byte> scratch_of(std::size_t size) { return std::vector<std::byte>(size, std::byte{0xff}); }
 
 /// Elements [first, first + length) of one axis.
-template <class T>
-palimpsa::view<T> narrow(palimpsa::view<T> v, int axis, std::int64_t first, std::int64_t length) {
+template <class T> palimpsa::view<T> narrow(palimpsa::view<T> v, int axis, std::int64_t first, std::int64_t length) {
   if (!v.present()) return v;
   v.data += first * v.stride[axis];
   v.extent[axis] = length;
@@ -45,29 +43,28 @@ palimpsa::scan_inputs<Storage> tokens_of(palimpsa::scan_inputs<Storage> in, std:
 }
 
 /// What a call writes.
-template <class Storage>
-struct results {
+template <class Storage> struct results {
   using scalar = typename palimpsa::storage<Storage>::scalar;
   tensor<Storage> out;
   tensor<scalar> out_variance, final_eta, final_evidence;
 
   bool gaps_untouched() const {
-    return out.gaps_untouched() && out_variance.gaps_untouched() && final_eta.gaps_untouched() && final_evidence.gaps_untouched();
+    return out.gaps_untouched() && out_variance.gaps_untouched() && final_eta.gaps_untouched() &&
+           final_evidence.gaps_untouched();
   }
   bool still_poisoned() const {
-    return out.still_poisoned() && out_variance.still_poisoned() && final_eta.still_poisoned() && final_evidence.still_poisoned();
+    return out.still_poisoned() && out_variance.still_poisoned() && final_eta.still_poisoned() &&
+           final_evidence.still_poisoned();
   }
 };
 
-template <class Storage>
-bool same_bits(results<Storage> const& a, results<Storage> const& b) {
+template <class Storage> bool same_bits(results<Storage> const& a, results<Storage> const& b) {
   return a.out.bits() == b.out.bits() && a.out_variance.bits() == b.out_variance.bits() &&
          a.final_eta.bits() == b.final_eta.bits() && a.final_evidence.bits() == b.final_evidence.bits();
 }
 
 /// A problem in memory.
-template <class Storage>
-class call {
+template <class Storage> class call {
  public:
   using scalar = typename palimpsa::storage<Storage>::scalar;
 
@@ -147,7 +144,8 @@ class call {
 template <class Storage>
 void check_right(results<Storage> const& x, right_values const& right, problem const& p, double storage_error = 0) {
   double const bound = arithmetic_bound<typename results<Storage>::scalar>(p.longest());
-  double const solved = arithmetic_bound<typename results<Storage>::scalar>(p.longest(), right.condition > 50 ? right.condition : 1);
+  double const solved =
+      arithmetic_bound<typename results<Storage>::scalar>(p.longest(), right.condition > 50 ? right.condition : 1);
   if (right.condition > 50) UNSCOPED_INFO("condition " << right.condition);
   PALIMPSA_TEST_CLOSE("out", x.out.values(), right.out, solved + storage_error);
   PALIMPSA_TEST_CLOSE("out_variance", x.out_variance.values(), right.out_variance, solved);

@@ -29,18 +29,19 @@ inline double relative_error(numbers const& x, numbers const& right) {
 }
 
 /// The bound of arithmetic in Scalar over n tokens, and over systems of this condition.
-template <class Scalar>
-double arithmetic_bound(std::int64_t n, double condition = 1) {
-  double const plain = sizeof(Scalar) == 8 ? 1e-12 : (std::min)(5e-7 * std::sqrt(static_cast<double>((std::max)(n, std::int64_t{1}))), 1e-5);
+template <class Scalar> double arithmetic_bound(std::int64_t n, double condition = 1) {
+  double const plain = sizeof(Scalar) == 8
+                           ? 1e-12
+                           : (std::min)(5e-7 * std::sqrt(static_cast<double>((std::max)(n, std::int64_t{1}))), 1e-5);
   return (std::max)(plain, 8 * static_cast<double>(std::numeric_limits<Scalar>::epsilon()) * condition);
 }
 
 }  // namespace palimpsa_test
 
 /// CHECKs one tensor against its right values.
-#define PALIMPSA_TEST_CLOSE(what, x, right, bound)                             \
-  do {                                                                         \
-    double const error_ = palimpsa_test::relative_error(x, right);             \
-    INFO((what) << ": relative error " << error_ << ", bound " << (bound));    \
-    CHECK(error_ <= (bound));                                                  \
+#define PALIMPSA_TEST_CLOSE(what, x, right, bound)                          \
+  do {                                                                      \
+    double const error_ = palimpsa_test::relative_error(x, right);          \
+    INFO((what) << ": relative error " << error_ << ", bound " << (bound)); \
+    CHECK(error_ <= (bound));                                               \
   } while (false)

@@ -1,5 +1,6 @@
 #pragma once
-// Right values, in double, one token after another, from the published form of each rule. Shares nothing with the library.
+// Right values, in double, one token after another, from the published form of each rule. Shares nothing with the
+// library.
 //
 //   Mamba2            S ← α S + u kᵀ                                               o = S q
 //   Longhorn          S ← (1 - ε β k²) ⊙ α S + ε u kᵀ,   ε = 1/(1 + β kᵀk)        o = S q
@@ -16,7 +17,8 @@
 
 namespace palimpsa_test {
 
-/// What a call must write, dense and row-major; out_variance and final_evidence are empty for rules that keep no precision.
+/// What a call must write, dense and row-major; out_variance and final_evidence are empty for rules that keep no
+/// precision.
 struct right_values {
   numbers out, out_variance, final_eta, final_evidence;
   double condition = 1;  ///< the worst ∞-norm condition of a system that was solved (MesaNet)
@@ -25,8 +27,7 @@ struct right_values {
 namespace detail {
 
 /// A dense n×m matrix somewhere in an array of doubles.
-template <class T>
-struct matrix {
+template <class T> struct matrix {
   T* data;
   std::int64_t columns;
   T& operator()(std::int64_t i, std::int64_t j) const { return data[i * columns + j]; }
@@ -74,10 +75,29 @@ struct oracle_head {
     return prior[static_cast<std::size_t>(j)] + (rule.keeps_diagonal() ? J(i, j) : i == j ? J(i, j) : 0);
   }
 
+  /// One cell after the token: mean m and precision R after forgetting, k·m, and the exact gain of the row.
+  double written(double m, double R, double k, double km, double gain, double beta, double u) const {
+    switch (rule.write) {
+      case kind::mamba2:
+      case kind::mesa_net:
+        return m + u * k;
+      case kind::longhorn:
+        return (1 - gain * beta * k * k) * m + gain * u * k;
+      case kind::delta:
+        return m - beta * km * k + u * k;
+      case kind::implicit_delta:
+        return m - gain * beta * km * k + gain * u * k;
+      case kind::palimpsa:
+        return (R * m + u * k) / (R + beta * k * k);
+      case kind::diagonal_kalman:
+        return m + k / R * gain * (u - beta * km);
+    }
+    return 0;
+  }
+
   /// Row i forgets and writes.
   void write(std::int64_t i, double const* k, numbers const& alpha, double beta, double u) const {
-    auto const size = static_cast<std::size_t>(K);
-    numbers R(size, 1), m(size);
+    numbers R(alpha.size(), 1), m(alpha.size());
     double kPk = 0, km = 0;
     for (std::int64_t j = 0; j < K; ++j) {
       auto const l = static_cast<std::size_t>(j);
@@ -86,18 +106,9 @@ struct oracle_head {
       kPk += k[j] * k[j] / R[l];
       km += k[j] * m[l];
     }
-    double const e = rule.write == kind::delta ? 1 : 1 / (1 + beta * kPk);
     for (std::int64_t j = 0; j < K; ++j) {
       auto const l = static_cast<std::size_t>(j);
-      switch (rule.write) {
-        case kind::mamba2: S(i, j) = m[l] + u * k[j]; break;
-        case kind::mesa_net: S(i, j) = m[l] + u * k[j]; break;
-        case kind::longhorn: S(i, j) = (1 - e * beta * k[j] * k[j]) * m[l] + e * u * k[j]; break;
-        case kind::delta: S(i, j) = m[l] - e * beta * km * k[j] + e * u * k[j]; break;
-        case kind::implicit_delta: S(i, j) = m[l] - e * beta * km * k[j] + e * u * k[j]; break;
-        case kind::palimpsa: S(i, j) = (R[l] * m[l] + u * k[j]) / (R[l] + beta * k[j] * k[j]); break;
-        case kind::diagonal_kalman: S(i, j) = m[l] + k[j] / R[l] * e * (u - beta * km); break;
-      }
+      S(i, j) = written(m[l], R[l], k[j], km, 1 / (1 + beta * kPk), beta, u);
       if (rule.keeps_diagonal()) J(i, j) = alpha[l] * J(i, j) + beta * k[j] * k[j];
     }
   }
@@ -135,7 +146,8 @@ inline double given(numbers const& tensor, std::int64_t i, double otherwise) {
 }
 
 /// Tokens [first, last) of a head; tokens of all batch rows are numbered through.
-inline void run(problem const& p, oracle_head const& head, std::int64_t h, std::int64_t first, std::int64_t last, right_values& r) {
+inline void run(problem const& p, oracle_head const& head, std::int64_t h, std::int64_t first, std::int64_t last,
+                right_values& r) {
   recipe const& s = p.sizes;
   numbers alpha(static_cast<std::size_t>(s.K));
   for (std::int64_t t = first; t < last; ++t) {
@@ -145,7 +157,8 @@ inline void run(problem const& p, oracle_head const& head, std::int64_t h, std::
       std::int64_t const gate = p.rule.forget == gates::constant ? h : p.rule.forget == gates::key ? at * s.K + j : at;
       alpha[static_cast<std::size_t>(j)] = std::exp(given(p.log_decay, gate, 0));
     }
-    numbers const x = p.rule.keeps_full() ? head.solve(k, q, alpha[0], given(p.beta, at, 1), r.condition) : numbers(q, q + s.K);
+    numbers const x =
+        p.rule.keeps_full() ? head.solve(k, q, alpha[0], given(p.beta, at, 1), r.condition) : numbers(q, q + s.K);
     for (std::int64_t i = 0; i < s.V; ++i) {
       double const beta = given(p.beta, s.beta == beta_shape::channel ? at * s.V + i : at, 1);
       double const v = p.v[static_cast<std::size_t>(at * s.V + i)];
@@ -157,7 +170,8 @@ inline void run(problem const& p, oracle_head const& head, std::int64_t h, std::
         if (p.rule.keeps_diagonal()) variance += q[j] * q[j] / head.importance(i, j);
       }
       r.out[static_cast<std::size_t>(at * s.V + i)] = s.scale * mean;
-      if (p.rule.keeps_precision()) r.out_variance[static_cast<std::size_t>(at * s.V + i)] = s.scale * s.scale * variance;
+      if (p.rule.keeps_precision())
+        r.out_variance[static_cast<std::size_t>(at * s.V + i)] = s.scale * s.scale * variance;
     }
   }
 }
@@ -178,7 +192,12 @@ inline right_values oracle(problem const& p) {
   r.final_evidence = state(p.initial_evidence, rows * s.K);
   for (std::int64_t head = 0; head < heads; ++head) {
     std::int64_t const n = head / s.HV, h = head % s.HV;
-    detail::oracle_head one{p.rule, s.K, s.V, {r.final_eta.data() + head * s.V * s.K, s.K}, {r.final_evidence.data() + head * rows * s.K, s.K}, {}};
+    detail::oracle_head one{p.rule,
+                            s.K,
+                            s.V,
+                            {r.final_eta.data() + head * s.V * s.K, s.K},
+                            {r.final_evidence.data() + head * rows * s.K, s.K},
+                            {}};
     for (std::int64_t j = 0; j < s.K; ++j)
       one.prior.push_back(detail::given(p.prior, p.prior.size() > static_cast<std::size_t>(s.HV) ? h * s.K + j : h, 1));
     bool const packed = !p.cu_seqlens.empty();

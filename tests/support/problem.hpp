@@ -1,6 +1,6 @@
 #pragma once
-// Random problems: every size, optional tensor and kind of gate of the contract, as dense row-major doubles. The seed of a problem
-// is printed with every failure (`INFO(p)`); PALIMPSA_TEST_SEED=<n> moves every problem of a run.
+// Random problems: every size, optional tensor and kind of gate of the contract, as dense row-major doubles. The seed
+// of a problem is printed with every failure (`INFO(p)`); PALIMPSA_TEST_SEED=<n> moves every problem of a run.
 
 #include <cmath>
 #include <cstdint>
@@ -33,7 +33,8 @@ struct rule_name {
 };
 
 inline std::ostream& operator<<(std::ostream& out, rule_name const& r) {
-  char const* const writes[] = {"Mamba2", "Longhorn", "DeltaNet", "implicit DeltaNet", "Palimpsa", "DiagonalKalman", "MesaNet"};
+  char const* const writes[] = {"Mamba2",   "Longhorn",       "DeltaNet", "implicit DeltaNet",
+                                "Palimpsa", "DiagonalKalman", "MesaNet"};
   char const* const forgets[] = {"no gate", "constant gate", "gate per head", "gate per key"};
   return out << writes[static_cast<int>(r.write)] << ", " << forgets[static_cast<int>(r.forget)]
              << (r.preweighted ? ", preweighted" : "");
@@ -46,16 +47,16 @@ struct recipe {
   std::int64_t B = 2, T = 19, HK = 2, HV = 4, K = 9, V = 7;
   std::vector<std::int64_t> lengths = {};  ///< packed sequences: their sum is T, B is 1
   beta_shape beta = beta_shape::channel;   ///< per head for MesaNet unless absent
-  bool gated = true;               ///< false: log_decay is absent though the rule has a gate
+  bool gated = true;                       ///< false: log_decay is absent though the rule has a gate
   bool initial_state = true;
-  bool prior_per_key = false;      ///< MesaNet
+  bool prior_per_key = false;  ///< MesaNet
   bool one_hot_keys = false;
-  bool repeated_keys = false;      ///< a third of the tokens brings the key before it again
+  bool repeated_keys = false;  ///< a third of the tokens brings the key before it again
   double key_size = 1;
   double prior_size = 1;
   double scale = 0.7;
-  std::vector<double> log_decays = {0,    -0.05, -0.05, -1, -3, -20, -1000,
-                                    -std::numeric_limits<double>::infinity()};  ///< drawn from, evenly
+  std::vector<double> log_decays = {
+      0, -0.05, -0.05, -1, -3, -20, -1000, -std::numeric_limits<double>::infinity()};  ///< drawn from, evenly
 };
 
 using numbers = std::vector<double>;
@@ -82,8 +83,8 @@ struct problem {
 
 inline std::ostream& operator<<(std::ostream& out, problem const& p) {
   recipe const& s = p.sizes;
-  out << p.rule << ": B " << s.B << " T " << s.T << " HK " << s.HK << " HV " << s.HV << " K " << s.K << " V " << s.V << ", "
-      << p.sequences() << " sequences, seed " << p.seed;
+  out << p.rule << ": B " << s.B << " T " << s.T << " HK " << s.HK << " HV " << s.HV << " K " << s.K << " V " << s.V
+      << ", " << p.sequences() << " sequences, seed " << p.seed;
   return out;
 }
 
@@ -99,9 +100,10 @@ class dice {
   explicit dice(std::uint64_t seed) : engine_(seed) {}
   double normal() { return normal_(engine_); }
   double uniform(double low, double high) { return std::uniform_real_distribution<double>(low, high)(engine_); }
-  std::int64_t integer(std::int64_t low, std::int64_t high) { return std::uniform_int_distribution<std::int64_t>(low, high)(engine_); }
-  template <class C>
-  auto pick(C const& choices) {
+  std::int64_t integer(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
+  }
+  template <class C> auto pick(C const& choices) {
     return choices[static_cast<std::size_t>(integer(0, static_cast<std::int64_t>(std::size(choices)) - 1))];
   }
   numbers normals(std::int64_t n) {
@@ -162,8 +164,9 @@ inline numbers draw_evidence(dice& d, rule_name rule, recipe const& s, std::int6
     for (std::int64_t i = 0; i < s.K; ++i)
       for (std::int64_t j = 0; j < s.K; ++j)
         for (std::int64_t l = 0; l < s.K; ++l)
-          J[static_cast<std::size_t>((h * s.K + i) * s.K + j)] +=
-              unit * a[static_cast<std::size_t>(i * s.K + l)] * a[static_cast<std::size_t>(j * s.K + l)] / static_cast<double>(s.K);
+          J[static_cast<std::size_t>((h * s.K + i) * s.K + j)] += unit * a[static_cast<std::size_t>(i * s.K + l)] *
+                                                                  a[static_cast<std::size_t>(j * s.K + l)] /
+                                                                  static_cast<double>(s.K);
   }
   return J;
 }
@@ -199,7 +202,8 @@ inline problem draw(rule_name rule, recipe s, std::uint64_t n) {
   if (s.initial_state) {
     std::int64_t const heads = p.sequences() * s.HV;
     p.initial_eta = d.normals(heads * s.V * s.K);
-    bool const sums = rule.keeps_precision() || rule.write == kind::mamba2;  // η is a sum of u kᵀ, or of the size of v/k
+    bool const sums =
+        rule.keeps_precision() || rule.write == kind::mamba2;  // η is a sum of u kᵀ, or of the size of v/k
     for (double& x : p.initial_eta) x *= sums ? s.key_size : 1 / s.key_size;
     if (rule.keeps_precision()) p.initial_evidence = detail::draw_evidence(d, rule, s, heads);
   }

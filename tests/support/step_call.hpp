@@ -8,8 +8,7 @@
 namespace palimpsa_test {
 
 /// A pool of `slots` states in any arrangement. Slots that no problem fills hold NaN.
-template <class Storage>
-class pool {
+template <class Storage> class pool {
  public:
   using scalar = typename palimpsa::storage<Storage>::scalar;
 
@@ -52,8 +51,7 @@ class pool {
 };
 
 /// Slot `slot` of a pool, dense and row-major.
-template <class S>
-numbers slot_of(tensor<S> const& pool, std::int64_t slot) {
+template <class S> numbers slot_of(tensor<S> const& pool, std::int64_t slot) {
   numbers const all = pool.values();
   auto const size = all.size() / static_cast<std::size_t>(pool.view().extent[0]);
   auto const first = all.begin() + static_cast<std::ptrdiff_t>(size * static_cast<std::size_t>(slot));

@@ -1,6 +1,6 @@
 #pragma once
-// Tensors in memory, in every arrangement a caller may bring. What lies between the elements is a NaN: reading it shows in the
-// results, writing it shows in `gaps_untouched`.
+// Tensors in memory, in every arrangement a caller may bring. What lies between the elements is a NaN: reading it shows
+// in the results, writing it shows in `gaps_untouched`.
 
 #include <cmath>
 #include <cstdint>
@@ -24,8 +24,9 @@ enum class arrangement {
   transposed,     ///< the last two axes change places: a state kept K×V
   reversed,       ///< every stride negative
 };
-inline constexpr arrangement every_arrangement[] = {arrangement::contiguous, arrangement::padded, arrangement::outer_swapped,
-                                                    arrangement::transposed, arrangement::reversed};
+inline constexpr arrangement every_arrangement[] = {arrangement::contiguous, arrangement::padded,
+                                                    arrangement::outer_swapped, arrangement::transposed,
+                                                    arrangement::reversed};
 
 inline std::ostream& operator<<(std::ostream& out, arrangement a) {
   char const* const names[] = {"contiguous", "padded", "outer axes swapped", "last axes swapped", "reversed"};
@@ -39,8 +40,7 @@ inline std::int64_t product(extents const& e) {
 }
 
 /// A tensor with memory of its own. Default: absent.
-template <class T>
-class tensor {
+template <class T> class tensor {
  public:
   tensor() = default;
   tensor(tensor&&) = default;
@@ -127,8 +127,7 @@ class tensor {
  private:
   static constexpr std::int64_t guard = 17;  // elements before and after; odd, so that an aligned start is an accident
 
-  template <class F>
-  void each(F f) const {
+  template <class F> void each(F f) const {
     std::int64_t size[4] = {1, 1, 1, 1};
     for (int axis = 0; axis < view_.rank; ++axis) size[axis] = view_.extent[axis];
     for (std::int64_t a = 0; view_.rank > 0 && a < size[0]; ++a)

@@ -14,7 +14,7 @@
 
 namespace verify {
 
-/// A scan of host tensors on the GPU; waits for it. What a kernel flagged is an error here.
+/// A scan of host tensors on the GPU; waits for it.
 template <palimpsa::any_rule Rule, class Storage>
 void scan_mirrored(palimpsa::scan_inputs<Storage> const& in, palimpsa::scan_outputs<Storage> const& out) {
   mirror const q(in.q), k(in.k), v(in.v);
@@ -56,9 +56,7 @@ palimpsa::io::named_tensors run_on_gpu_in(palimpsa::io::case_file const& given, 
   auto const in = inputs.arguments();
   palimpsa::scan_shape const s = palimpsa::check_shapes<Rule>(in);
   palimpsa::check_values<Rule>(in, s);
-  constexpr bool keeps = Rule::keeps_precision;
-  palimpsa::io::case_outputs<Storage> outputs(s, Rule::keeps_full ? s.keys : Rule::keeps_diagonal ? s.values : 0,
-                                              keeps || given.out_variance, keeps || given.final_evidence);
+  auto outputs = palimpsa::io::outputs_for<Rule, Storage>(given, s);
   if (how.path == palimpsa::io::scan_path::step)
     palimpsa::io::run_steps(in, s, outputs,
                             [](palimpsa::step_arguments<Storage> const& a) { step_mirrored<Rule>(a); });

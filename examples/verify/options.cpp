@@ -107,6 +107,9 @@ void set(options& result, std::string const& option, std::string const& value, b
 }
 
 void check(options const& result) {
+  if (result.on_gpu && result.how.type == palimpsa::io::dtype::f64) {
+    throw usage_error("--dtype: expected f32, bf16 or f16 with --device cuda, whose arithmetic is in float32, given 'f64'");
+  }
   if (result.files.empty()) throw usage_error("expected at least one case file, given none");
   if (result.write && result.files.size() > 1) {
     throw usage_error("--write: expected one case file, given " + std::to_string(result.files.size()));

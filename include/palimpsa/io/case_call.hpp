@@ -7,13 +7,16 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "palimpsa/arguments.hpp"
+#include "palimpsa/error.hpp"
 #include "palimpsa/io/case_data.hpp"
 #include "palimpsa/io/tensor.hpp"
+#include "palimpsa/rule.hpp"
 #include "palimpsa/shape.hpp"
 #include "palimpsa/storage.hpp"
 
@@ -163,6 +166,33 @@ template <class Storage> struct case_outputs {
     final_evidence.add_to(all, "final_evidence");
   }
 };
+
+namespace detail {
+
+/// A file of some bytes can name a million heads or sequences of no tokens, whose states take more memory than there is.
+inline void refuse_excess(case_file const& given, scan_shape const& s, std::int64_t evidence_rows) {
+  auto const size_of = [](auto const& tensor) { return tensor ? static_cast<double>(tensor->values.size()) : 0.0; };
+  double const read = size_of(given.q) + size_of(given.v) + size_of(given.cu_seqlens) + size_of(given.initial_eta);
+  double const heads = static_cast<double>(s.sequences) * static_cast<double>(s.value_heads);
+  double const states = heads * static_cast<double>((s.values + evidence_rows) * s.keys);
+  if (states > 0x1p26 + 256 * read) {
+    throw argument_error("final_eta", "states in proportion to the inputs",
+                         "N = " + std::to_string(s.sequences) + ", HV = " + std::to_string(s.value_heads) +
+                             ", V = " + std::to_string(s.values) + ", K = " + std::to_string(s.keys));
+  }
+}
+
+}  // namespace detail
+
+/// Room for what a rule writes for a case of these sizes. What the file has right values for is asked for too, so that the
+/// library says what a rule does not have.
+/// @throws argument_error for states out of proportion to the inputs
+template <any_rule Rule, class Storage> case_outputs<Storage> outputs_for(case_file const& given, scan_shape const& s) {
+  std::int64_t const rows = Rule::keeps_full ? s.keys : Rule::keeps_diagonal ? s.values : 0;
+  detail::refuse_excess(given, s, rows);
+  bool const keeps = Rule::keeps_precision;
+  return {s, rows, keeps || given.out_variance, keeps || given.final_evidence};
+}
 
 /// What the backward pass of a case writes.
 template <class Storage> struct case_gradients {

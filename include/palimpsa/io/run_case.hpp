@@ -43,19 +43,6 @@ inline bool has_cotangents(case_file const& given) {
 
 namespace detail {
 
-/// A file of some bytes can name a million heads or sequences of no tokens, whose states take more memory than there is.
-inline void refuse_excess(case_file const& given, scan_shape const& s, std::int64_t evidence_rows) {
-  auto const size_of = [](auto const& tensor) { return tensor ? static_cast<double>(tensor->values.size()) : 0.0; };
-  double const read = size_of(given.q) + size_of(given.v) + size_of(given.cu_seqlens) + size_of(given.initial_eta);
-  double const heads = static_cast<double>(s.sequences) * static_cast<double>(s.value_heads);
-  double const states = heads * static_cast<double>((s.values + evidence_rows) * s.keys);
-  if (states > 0x1p26 + 256 * read) {
-    throw argument_error("final_eta", "states in proportion to the inputs",
-                         "N = " + std::to_string(s.sequences) + ", HV = " + std::to_string(s.value_heads) +
-                             ", V = " + std::to_string(s.values) + ", K = " + std::to_string(s.keys));
-  }
-}
-
 /// Threads for a call that takes `tokens` tokens of every sequence: one where starting more would take longer than the call
 /// itself, else as many as there are.
 inline int threads_for(scan_shape const& s, std::int64_t tokens) {
@@ -73,13 +60,8 @@ template <any_rule Rule, class Storage> named_tensors run_case_in(case_file cons
   case_inputs<Storage> inputs(given);
   auto const in = inputs.arguments();
   scan_shape const s = check_shapes<Rule>(in);
-  std::int64_t const rows = Rule::keeps_full ? s.keys : Rule::keeps_diagonal ? s.values : 0;
-  refuse_excess(given, s, rows);
   check_values<Rule>(in, s);
-
-  // What the file has right values for is asked for, so that the library says what a rule does not have.
-  bool const keeps = Rule::keeps_precision;
-  case_outputs<Storage> outputs(s, rows, keeps || given.out_variance, keeps || given.final_evidence);
+  auto outputs = outputs_for<Rule, Storage>(given, s);
   int const threads = threads_for(s, s.tokens);
   switch (how.path) {
     case scan_path::sequential:

@@ -3,18 +3,22 @@
 /// The recurrence, in reverse. One value row takes back one token: from the derivatives of a loss with respect to what the token left
 /// (dη, dJ) and what was read (y, z), those with respect to what it met. dx stands for ∂loss/∂x.
 ///
-/// The write as a correction (recurrence.hpp has the forward lines; η, J before the token, own = β k_j² r_j, all = Σ_j own_j):
+/// The write as a correction (recurrence.hpp has the forward lines; η, J before the token; g is dη' as it comes in):
 ///
-///     forward  R = prior + αJ,  r = 1/R,  m = αη r,  d = u - β c,  μ = m + s k r d,  J' = αJ + β k²,  η' = μ (prior + J')
-///     read     dμ = dη' (prior + J') + y q              dJ' += dη' μ - z q²/(prior + J')²
-///              dq = y μ + 2 z q/(prior + J')            dprior += the same
-///     write    du = Σ dμ s k r                          dc = -β dμ s k r         dβ -= Σ dμ s k r c
-///              down = dμ k r d ∂s/∂own + Σ dμ k r d ∂s/∂all                      through own and all
-///              seen = dc ∂c/∂own + Σ dc ∂c/∂all                                  through k m and k·m
-///              dk = dμ s r d + m seen + 2 β k (r down + dJ')                     dβ += Σ k² (r down + dJ')
-///     forget   dm = dμ + k seen       r dr = dμ s k r d + own down + m dm        dR = -r (r dr)
-///              dη = α r dm            dJ = α (dJ' + dR)                          dprior += dR
-///              dα = Σ (r dm η + (dJ' + dR) J)
+///     forward  R = prior + αJ,  r = 1/R,  m = αη r,  own = β k² r,  all = Σ own,  d = u - β c,  J' = αJ + β k²
+///              w = αη + s k d,  so that  μ = w r  and  η' = μ (prior + J') = w (1 + own)
+///     read     dw = g (1 + own) + y q r                 dJ' -= e,  dprior -= e,  e = z q²/(prior + J')²
+///              dq = y μ + 2 z q/(prior + J')
+///     write    du = Σ dw s k                            dc = -β dw s k           dβ -= Σ dw s k c
+///              down = g w + dw k d ∂s/∂own + Σ dw k d ∂s/∂all                    with respect to own
+///              seen = dc ∂c/∂own + Σ dc ∂c/∂all                                  with respect to k m and k·m
+///              dk = dw s d + m seen + 2 β k (r down + dJ')                       dβ += Σ k² (r down + dJ')
+///     forget   dR = -r (y q μ + own down + m k seen)    dprior += dR
+///              dη = α (dw + r k seen)                   dJ = α (dJ' + dR)
+///              dα = Σ (dw + r k seen) η + (dJ' + dR) J
+///
+/// (Through μ (prior + J') the terms of dη' would meet in dprior with opposite signs, and all but a share `own` of them would cancel.)
+/// Where nothing is remembered r = 1 and η' = μ = w: g stands for g (1 + own), and no R and no J.
 ///
 /// The write as a bare sum (rule::adds; after the token, r = 1/(prior + J'), μ = η' r):
 ///
@@ -114,17 +118,16 @@ PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> add_adjoint(Lanes lanes, row_state<
   });
 }
 
-/// What the forward write knew of a cell, and dμ.
+/// What the forward write knew of a cell, and dw.
 template <class T, class R>
 struct cell {
-  R r;          ///< 1/R
-  T m;          ///< the mean after forgetting
-  T own;        ///< β k² r
-  T c, s;       ///< evidence and gain
-  T d;          ///< u - β c
-  T mu;         ///< the mean after the write
-  T precision;  ///< prior + J after the write
-  T d_mu;       ///< dμ
+  R r;      ///< 1/R
+  T m;      ///< the mean after forgetting
+  T own;    ///< β k² r
+  T c, s;   ///< evidence and gain
+  T d;      ///< u - β c
+  T w;      ///< αη + s k d
+  T d_w;    ///< dw
 };
 
 /// The sums over the keys that a correction looks at, and the derivatives that come back through them.
@@ -143,17 +146,19 @@ PALIMPSA_HD PALIMPSA_INLINE auto recall(Lanes lanes, row_state<T> before, row_st
                                         T beta, S prior, T y) {
   return [=](int j, T prediction, T total) PALIMPSA_INLINE_LAMBDA {
     S const a = retained<Rule>(x, j), k = x.key[j];
-    auto const fill = [=](auto r, T precision, T d_mu) PALIMPSA_INLINE_LAMBDA {
-      T const m = a * before.eta[j] * r, own = beta * (k * k * r);
+    auto const fill = [=](auto r) PALIMPSA_INLINE_LAMBDA {
+      T const e = a * before.eta[j], m = e * r, own = beta * (k * k * r);
       T const c = Rule::evidence_type::seen(k * m, prediction), s = Rule::gain_type::at(lanes, own, total), d = u - beta * c;
-      T const mu = Rule::keeps_diagonal ? m + s * (k * r) * d : after.eta[j];
-      return cell<T, decltype(r)>{r, m, own, c, s, d, mu, precision, d_mu + y * x.query[j]};
+      if constexpr (Rule::keeps_diagonal) {
+        return cell<T, decltype(r)>{r, m, own, c, s, d, e + s * k * d, d_eta[j] * (1 + own) + y * x.query[j] * r};
+      } else {
+        return cell<T, decltype(r)>{r, m, own, c, s, d, after.eta[j], d_eta[j] + y * x.query[j]};
+      }
     };
     if constexpr (Rule::keeps_diagonal) {
-      T const precision = prior + after.J[j];
-      return fill(lanes.reciprocal(prior + a * before.J[j]), precision, d_eta[j] * precision);
+      return fill(lanes.reciprocal(prior + a * before.J[j]));
     } else {
-      return fill(S(1), T{}, d_eta[j]);
+      return fill(S(1));
     }
   };
 }
@@ -176,7 +181,7 @@ PALIMPSA_HD PALIMPSA_INLINE correction_sums<T> sums_of(Lanes lanes, T const* eta
   if constexpr (sums_at_once<Rule>) {
     auto const sums = lanes.template sum<answer<T, true>>([=](int j) PALIMPSA_INLINE_LAMBDA {
       auto const z = at(j, T{}, T{});
-      return answer<T, true>{x.key[j] * (one_gate<Rule> ? eta[j] : z.m), z.d_mu * z.s * (x.key[j] * z.r)};
+      return answer<T, true>{x.key[j] * (one_gate<Rule> ? eta[j] : z.m), z.d_w * z.s * x.key[j]};
     });
     prediction = one_gate<Rule> ? x.alpha[0] * sums.mean : sums.mean;
     return {prediction, total, -beta * sums.variance, d_total, sums.variance};
@@ -189,12 +194,12 @@ PALIMPSA_HD PALIMPSA_INLINE correction_sums<T> sums_of(Lanes lanes, T const* eta
   if constexpr (evidence::sees_all)
     d_prediction = -beta * lanes.template sum<T>([=](int j) PALIMPSA_INLINE_LAMBDA {
       auto const z = at(j, prediction, total);
-      return z.d_mu * z.s * (x.key[j] * z.r) * evidence::slope(x.key[j] * z.m, prediction).all;
+      return z.d_w * z.s * x.key[j] * evidence::slope(x.key[j] * z.m, prediction).all;
     });
   if constexpr (gain::sees_all)
     d_total = lanes.template sum<T>([=](int j) PALIMPSA_INLINE_LAMBDA {
       auto const z = at(j, prediction, total);
-      return z.d_mu * (x.key[j] * z.r) * z.d * gain::slope(lanes, z.own, total).all;
+      return z.d_w * x.key[j] * z.d * gain::slope(lanes, z.own, total).all;
     });
   return {prediction, total, d_prediction, d_total, T{}};
 }
@@ -206,39 +211,42 @@ PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> correct_adjoint(Lanes lanes, row_st
                                                              Emit emit) {
   using evidence = typename Rule::evidence_type;
   using gain = typename Rule::gain_type;
-  constexpr bool own_gain = sees_own<gain>, own_evidence = sees_own<evidence>, moves = own_gain || gain::sees_all;
+  constexpr bool own_gain = sees_own<gain>, own_evidence = sees_own<evidence>;
+  constexpr bool through_own = own_gain || gain::sees_all || Rule::keeps_diagonal;
   auto const at = recall<Rule>(lanes, before, after, d_eta, x, u, beta, prior, y.mean);
   auto const sums = sums_of<Rule>(lanes, before.eta, x, beta, at);
   T const prediction = sums.prediction, total = sums.total, d_prediction = sums.d_prediction, d_total = sums.d_total;
 
   row_cotangent<T> all = lanes.template sum<row_cotangent<T>>([=](int j) PALIMPSA_INLINE_LAMBDA {
-    S const a = retained<Rule>(x, j), k = x.key[j];
+    S const a = retained<Rule>(x, j), k = x.key[j], q = x.query[j];
     auto const z = at(j, prediction, total);
-    T const moved = z.d_mu * (k * z.r), d_u = moved * z.s;
+    T const mu = z.w * z.r, moved = z.d_w * k, d_u = moved * z.s;
     T seen = d_prediction, down = d_total, square{};  // square: with respect to k², over β
     if constexpr (own_evidence) seen = seen - beta * d_u * evidence::slope(k * z.m, prediction).own;
     if constexpr (own_gain) down = down + moved * z.d * gain::slope(lanes, z.own, total).own;
-    if constexpr (moves) square = z.r * down;
-    T const d_m = z.d_mu + k * seen, e = d_m * z.r;  // e: with respect to αη
-    T const through = one_gate<Rule> && !own_evidence ? before.eta[j] * (a * seen) : z.m * seen;
-    T dq = y.mean * z.mu, dk = z.d_mu * z.s * z.r * z.d + through, d_alpha = e * before.eta[j];
+    if constexpr (Rule::keeps_diagonal) down = down + d_eta[j] * z.w;
+    if constexpr (through_own) square = z.r * down;
+    T const e = z.d_w + (k * z.r) * seen;  // with respect to αη
+    T const through_m = one_gate<Rule> && !own_evidence ? before.eta[j] * (a * seen) : z.m * seen;
+    T dq = y.mean * mu, dk = z.d_w * z.s * z.d + through_m, d_alpha = e * before.eta[j];
     row_cotangent<T> row{};
     if constexpr (Rule::keeps_diagonal) {
-      T d_precision = d_eta[j] * z.mu;
+      T const d_R = -(z.r * (y.mean * q * mu + z.own * down + z.m * (k * seen)));
+      T h = d_J[j];
+      row.prior = d_R;
       if constexpr (Variance) {
-        T const scaled = x.query[j] * lanes.reciprocal(z.precision), spread = y.variance * scaled;
-        d_precision = d_precision - spread * scaled;
+        T const scaled = q * lanes.reciprocal(prior + after.J[j]), spread = y.variance * scaled;
+        h = h - spread * scaled;
+        row.prior = row.prior - spread * scaled;
         dq = dq + 2 * spread;
       }
-      T const h = d_J[j] + d_precision, d_R = -(z.r * (d_u * z.d + z.own * down + z.m * d_m));
       square = square + h;
-      row.prior = d_precision + d_R;
       d_alpha = d_alpha + (h + d_R) * before.J[j];
       d_J[j] = a * (h + d_R);
     }
     if constexpr (!sums_at_once<Rule>) row.v = d_u;
     if constexpr (own_evidence) row.beta = -(d_u * z.c);
-    if constexpr (moves || Rule::keeps_diagonal) {
+    if constexpr (through_own) {
       row.beta = row.beta + k * k * square;
       dk = dk + beta * square * (2 * k);
     }

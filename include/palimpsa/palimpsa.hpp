@@ -24,4 +24,5 @@
 // What a caller calls.
 #include "palimpsa/scan.hpp"          // a sequence
 #include "palimpsa/scan_chunked.hpp"  // the same, in chunks of tokens
-#include "palimpsa/step.hpp"  // a token, states in a pool
+#include "palimpsa/scan_backward.hpp"  // its gradients
+#include "palimpsa/step.hpp"          // a token, states in a pool

@@ -10,7 +10,8 @@
 //   of_fma    the vector operations that the rule needs ÷ the machine's rate of fused multiply-adds
 //   of_div    the divisions that it needs ÷ the machine's rate of divisions
 //   of_hand   this rate ÷ that of the loop written by hand
-//   of_eigen  the multiply-adds of the chunks' products ÷ the rate of Eigen's product
+//   of_eigen  the multiply-adds that a chunk needs, pairs of tokens up to the diagonal ÷ the rate of Eigen's product
+//   of_dense  the same with all pairs of tokens, as whole products would take them
 //   of_floor  products at Eigen's rate, then a division a cell, ÷ this time
 //   forwards  this time ÷ that of the sequential forward
 //   goal      for steps (sequential), for of_eigen (chunked), or what forwards may be (backward)
@@ -116,13 +117,14 @@ template <class Rule> void by_hand(State& state, bench::sizes size) {
   check<Rule>(state, p);
 }
 
-/// Multiply-adds of the products that the chunked form asks for, all entries of the masked ones included.
-template <class Rule> double chunk_products(bench::sizes size, std::int64_t chunk) {
-  auto const C = static_cast<double>(chunk), K = static_cast<double>(size.keys), V = K;
-  double const each = palimpsa::chunked_form<Rule> == palimpsa::chunk_form::products ? 2 * C * K * V + C * C * (K + V)
-                      : palimpsa::chunked_form<Rule> == palimpsa::chunk_form::wy
-                          ? 3 * C * K * V + C * C * (2 * K + 1.5 * V)
-                          : 2 * C * K * V;
+/// Multiply-adds of the chunked form. Of a product of two tokens, t and s, `masked` of all pairs count.
+template <class Rule> double chunk_products(bench::sizes size, std::int64_t chunk, double masked) {
+  using palimpsa::chunk_form;
+  constexpr chunk_form form = palimpsa::chunked_form<Rule>;
+  auto const C = static_cast<double>(chunk), K = static_cast<double>(size.keys), V = K, pairs = masked * C * C;
+  double each = 2 * C * K * V;                                      // the state and its read; for Palimpsa two states
+  if (form != chunk_form::divided_read) each += pairs * (K + V);    // scores and their read
+  if (form == chunk_form::wy) each += C * K * V + pairs * (K + V);  // the same again for the correction
   return each * static_cast<double>(size.tokens / chunk * bench::sizes::heads);
 }
 
@@ -131,8 +133,10 @@ template <class Rule> void chunked(State& state, bench::sizes size, std::int64_t
   forward<Rule, palimpsa::sequential> token_by_token(p, {1});
   state.counters["forwards"] = times(bench::fewest_seconds(3, [&] { token_by_token(); }));
   state.counters["steps"] = rate(size.element_steps());
-  double const products = chunk_products<Rule>(size, chunk) / bench::eigen_rate();
+  double const eigen = bench::eigen_rate(), triangle = 0.5 + 0.5 / static_cast<double>(chunk);
+  double const products = chunk_products<Rule>(size, chunk, triangle) / eigen;
   state.counters["of_eigen"] = rate(products);
+  state.counters["of_dense"] = rate(chunk_products<Rule>(size, chunk, 1) / eigen);
   // Palimpsa's read divides cell by cell: its floor is the divisions after the products.
   if (cost_of<Rule>.divisions > 0)
     state.counters["of_floor"] =
@@ -227,7 +231,7 @@ void machine(State& state) {
 }
 
 [[maybe_unused]] bool const added = [] {
-  // Eigen starts threads of its own where OpenMP is on, also for a scan that was given one thread.
+  // Where OpenMP is on, Eigen starts threads of its own.
   Eigen::setNbThreads(1);
   add("machine", machine);
   add_all();

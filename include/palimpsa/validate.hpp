@@ -305,6 +305,8 @@ scan_shape check_shapes(step_arguments<Storage, Scalar> const& a) {
   if (a.eta.rank != 4) throw argument_error("eta", "[slots,HV,V,K]", shape_text(a.eta));
   std::int64_t const slots = a.eta.extent[0];
   detail::require_eta("eta", a.eta, s, slots, "[slots,HV,V,K]");
+  if (!a.slot_in.present() && slots < s.batch)
+    throw argument_error("eta", "at least B = " + std::to_string(s.batch) + " slots without slot_in", std::to_string(slots));
   if (Rule::keeps_precision && !a.evidence.present())
     throw argument_error("evidence", "a pool beside eta, since this rule keeps a precision", "absent");
   detail::require_evidence<Rule>("evidence", a.evidence, s, slots, Rule::keeps_full ? "[slots,HV,K,K]" : "[slots,HV,V,K]");
@@ -321,8 +323,6 @@ scan_shape check_shapes(step_arguments<Storage, Scalar> const& a) {
   };
   slots_shape("slot_in", a.slot_in, false);
   slots_shape("slot_out", a.slot_out, true);
-  if (!a.slot_in.present() && slots < s.batch)
-    throw argument_error("eta", "at least B = " + std::to_string(s.batch) + " slots without slot_in", std::to_string(slots));
   detail::require_writable("out", a.out, "[B,n,HV,V]", {s.batch, s.tokens, s.value_heads, s.values});
   detail::require_variance<Rule>("out_variance", a.out_variance, s);
   detail::require_scale<Scalar>(a.scale);

@@ -39,7 +39,9 @@ void check_against_thrust(kind write, std::int64_t T, std::vector<double> const&
   };
   for (std::int64_t i = 0; i < r.V; ++i)
     for (std::int64_t j = 0; j < r.K; ++j) cell(i, j);
-  PALIMPSA_TEST_CLOSE("out", out.out.values(), right, plain_bound(T));
+  // One constant slow gate: α is rounded to float once, by up to 2⁻²⁵ just below 1, and the same error is taken T times over.
+  double const gate_rounding = gates.size() == 1 ? static_cast<double>(T) * std::ldexp(1.0, -25) : 0;
+  PALIMPSA_TEST_CLOSE("out", out.out.values(), right, plain_bound(T) + gate_rounding);
 }
 
 }  // namespace

@@ -14,6 +14,8 @@ template <class>
 inline constexpr bool always_false = false;
 }
 
+inline namespace PALIMPSA_CUDA_ABI {
+
 /// What runs a rule with transition T and read R under the execution tag How. The primary template says what there is.
 template <class How, transition T, read_kind R>
 struct implementation {
@@ -26,6 +28,8 @@ struct implementation {
 /// The implementation of a rule.
 template <class How, any_rule Rule>
 using implementation_of = implementation<How, transition_of<Rule>, read_of<Rule>>;
+
+}  // namespace PALIMPSA_CUDA_ABI
 
 }  // namespace palimpsa::cuda
 

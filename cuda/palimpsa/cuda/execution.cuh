@@ -58,8 +58,12 @@ class device_of_stream {
     expect(cudaGetDevice(&caller_), "cudaGetDevice");
     device_ = caller_;
 #if CUDART_VERSION >= 12080
-    if (stream != nullptr && stream != cudaStreamLegacy && stream != cudaStreamPerThread)
-      expect(cudaStreamGetDevice(stream, &device_), "cudaStreamGetDevice");
+    // A stream that is being captured may not be asked for its device; a capture runs on the current one.
+    cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+    if (stream != nullptr && stream != cudaStreamLegacy && stream != cudaStreamPerThread) {
+      expect(cudaStreamIsCapturing(stream, &capturing), "cudaStreamIsCapturing");
+      if (capturing == cudaStreamCaptureStatusNone) expect(cudaStreamGetDevice(stream, &device_), "cudaStreamGetDevice");
+    }
 #endif
     if (device_ != caller_) expect(cudaSetDevice(device_), "cudaSetDevice");
   }
@@ -82,6 +86,16 @@ inline int attribute(cudaDeviceAttr what, int device) {
   return value;
 }
 
+/// A grid of `parts` blocks for every head of every sequence, as far as a grid goes; kernels loop over the rest (for_each_head).
+inline dim3 grid_of(int parts, std::int64_t heads, std::int64_t sequences) {
+  auto const axis = [](std::int64_t n) { return static_cast<unsigned>(n < 65535 ? n : 65535); };
+  return {static_cast<unsigned>(parts), axis(heads), axis(sequences)};
+}
+
+}  // namespace detail
+
+inline namespace PALIMPSA_CUDA_ABI {
+
 /// Launches, and turns a failure into a sentence. Parameters go by value.
 template <class... Parameters>
 void launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, std::size_t shared, int device,
@@ -91,23 +105,17 @@ void launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, std::s
                                             shared, stream);
   if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction) {
     static_cast<void>(cudaGetLastError());
-    int const major = attribute(cudaDevAttrComputeCapabilityMajor, device);
-    int const minor = attribute(cudaDevAttrComputeCapabilityMinor, device);
+    int const major = detail::attribute(cudaDevAttrComputeCapabilityMajor, device);
+    int const minor = detail::attribute(cudaDevAttrComputeCapabilityMinor, device);
     std::string const capability = std::to_string(major) + std::to_string(minor);
     throw error(code, "this program has no code for the GPU it met (compute capability " + std::to_string(major) + "." +
                           std::to_string(minor) + "); it was built for " PALIMPSA_CUDA_ARCH_TEXT ": add sm_" + capability +
                           " to CMAKE_CUDA_ARCHITECTURES or nvcc's -gencode");
   }
-  expect(code, "cudaLaunchKernel");
+  detail::expect(code, "cudaLaunchKernel");
 }
 
-/// A grid of `parts` blocks for every head of every sequence, as far as a grid goes; kernels loop over the rest (for_each_head).
-inline dim3 grid_of(int parts, std::int64_t heads, std::int64_t sequences) {
-  auto const axis = [](std::int64_t n) { return static_cast<unsigned>(n < 65535 ? n : 65535); };
-  return {static_cast<unsigned>(parts), axis(heads), axis(sequences)};
-}
-
-}  // namespace detail
+}  // namespace PALIMPSA_CUDA_ABI
 
 #if defined(__CUDACC__)
 /// Calls f(sequence, head) for the heads of this block's part of a grid_of.

@@ -28,9 +28,14 @@ inline head_plan plan_heads(scan_shape const& s, int device) {
   return {fits, fits ? vectors + matrix : vectors, static_cast<unsigned>(heads < most ? heads : most)};
 }
 
+}  // namespace detail
+
+inline namespace PALIMPSA_CUDA_ABI {
+
+/// The head stage, then the rows.
 struct generic_heads {
   template <class Storage>
-  static head_problem<Storage> lay_out(sequential const& how, row_problem<Storage> const& problem, head_plan const& plan,
+  static head_problem<Storage> lay_out(sequential const& how, row_problem<Storage> const& problem, detail::head_plan const& plan,
                                        arena& memory) {
     scan_shape const& s = problem.shape;
     head_problem<Storage> p;
@@ -45,19 +50,19 @@ struct generic_heads {
   template <class Rule, class Storage>
   static std::size_t workspace_bytes(sequential const& how, row_problem<Storage> const& problem, int device) {
     arena count;
-    lay_out(how, problem, plan_heads(problem.shape, device), count);
+    lay_out(how, problem, detail::plan_heads(problem.shape, device), count);
     return palimpsa::detail::padded(count.used());
   }
 
   template <class Rule, class Storage>
   static void run(sequential const& how, row_problem<Storage> const& problem, workspace scratch, int device) {
-    head_plan const plan = plan_heads(problem.shape, device);
+    detail::head_plan const plan = detail::plan_heads(problem.shape, device);
     if (plan.blocks == 0) return;
     arena memory(palimpsa::detail::aligned_workspace(scratch, workspace_bytes<Rule>(how, problem, device)));
     head_problem<Storage> const heads = lay_out(how, problem, plan, memory);
     auto* const kernel = &head_kernel<Rule, Storage>;
     if (plan.shared > 48 * 1024)
-      expect(cudaFuncSetAttribute(reinterpret_cast<void const*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
+      detail::expect(cudaFuncSetAttribute(reinterpret_cast<void const*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   static_cast<int>(plan.shared)),
              "cudaFuncSetAttribute");
     launch(kernel, plan.blocks, static_cast<unsigned>(head_threads(problem.shape.keys)), plan.shared, device, how.stream, heads);
@@ -67,10 +72,9 @@ struct generic_heads {
   }
 };
 
-}  // namespace detail
-
 /// A full memory: one precision matrix a head.
 template <>
-struct implementation<sequential, transition::scalar, read_kind::solve> : detail::generic_heads {};
+struct implementation<sequential, transition::scalar, read_kind::solve> : generic_heads {};
 
+}  // namespace PALIMPSA_CUDA_ABI
 }  // namespace palimpsa::cuda

@@ -53,26 +53,22 @@ void launch_rows(sequential const& how, row_problem<Storage> const& problem, int
         auto const grid = [&](int blocks) { return detail::grid_of(blocks, problem.shape.value_heads, problem.shape.sequences); };
         if (streams<Rule>(problem)) {
           int const each = parts_a_block<tile_type>(problem.shape, device);
-          detail::launch(&stream_kernel<Rule, wanted, tile_type, Storage>, grid((parts + each - 1) / each), tile_type::threads, 0,
+          launch(&stream_kernel<Rule, wanted, tile_type, Storage>, grid((parts + each - 1) / each), tile_type::threads, 0,
                          device, how.stream, problem, each);
         } else {
-          detail::launch(&direct_kernel<Rule, tile_type, Storage>, grid(parts), tile_type::threads, 0, device, how.stream,
+          launch(&direct_kernel<Rule, tile_type, Storage>, grid(parts), tile_type::threads, 0, device, how.stream,
                          problem);
         }
       });
     } else {
       with_tile(problem.shape.keys, [&](auto tile_value) {
         using tile_type = fitting_tile<Rule, decltype(tile_value), Storage>;
-        detail::launch(&row_kernel<Rule, wanted, tile_type, Storage>, detail::grid_of(parts_of<tile_type>(problem.shape), problem.shape.value_heads, problem.shape.sequences),
+        launch(&row_kernel<Rule, wanted, tile_type, Storage>, detail::grid_of(parts_of<tile_type>(problem.shape), problem.shape.value_heads, problem.shape.sequences),
                        tile_type::threads, 0, device, how.stream, problem);
       });
     }
   });
 }
-
-}  // namespace PALIMPSA_CUDA_ABI
-
-namespace detail {
 
 /// Rows that stand alone need no workspace.
 struct generic_rows {
@@ -86,13 +82,12 @@ struct generic_rows {
   }
 };
 
-}  // namespace detail
-
 /// Rules that remember nothing of the precision.
 template <transition T>
-struct implementation<sequential, T, read_kind::mean> : detail::generic_rows {};
+struct implementation<sequential, T, read_kind::mean> : generic_rows {};
 /// Rules that remember its diagonal.
 template <transition T>
-struct implementation<sequential, T, read_kind::diagonal> : detail::generic_rows {};
+struct implementation<sequential, T, read_kind::diagonal> : generic_rows {};
 
+}  // namespace PALIMPSA_CUDA_ABI
 }  // namespace palimpsa::cuda

@@ -12,6 +12,9 @@ using float32 = float;
 using bfloat16 = __nv_bfloat16;
 using float16 = __half;
 
+/// Keyed like the library's own launching code: units for other GPUs may be in the same program (foreign/foreign.cu).
+inline namespace PALIMPSA_CUDA_ABI {
+
 template <class Rule, class Storage>
 struct gpu_row {
   using calls = gpu_calls<Storage>;
@@ -34,6 +37,8 @@ struct gpu_row {
 
   static calls all() { return {scan_workspace, scan, scan_allocating, step_workspace, step, step_allocating}; }
 };
+
+}  // namespace PALIMPSA_CUDA_ABI
 
 }  // namespace palimpsa_test
 

@@ -34,6 +34,7 @@ inline namespace PALIMPSA_CUDA_ABI {
 
 /// The head stage, then the rows.
 struct generic_heads {
+  /// Takes x, and J where shared memory is too small for it, from an arena.
   template <class Storage>
   static head_problem<Storage> lay_out(sequential const& how, row_problem<Storage> const& problem, detail::head_plan const& plan,
                                        arena& memory) {
@@ -47,6 +48,7 @@ struct generic_heads {
     return p;
   }
 
+  /// Device memory for what lay_out takes.
   template <class Rule, class Storage>
   static std::size_t workspace_bytes(sequential const& how, row_problem<Storage> const& problem, int device) {
     arena count;
@@ -54,6 +56,7 @@ struct generic_heads {
     return palimpsa::detail::padded(count.used());
   }
 
+  /// Launches on the stream of `how`.
   template <class Rule, class Storage>
   static void run(sequential const& how, row_problem<Storage> const& problem, workspace scratch, int device) {
     detail::head_plan const plan = detail::plan_heads(problem.shape, device);

@@ -72,10 +72,12 @@ void launch_rows(sequential const& how, row_problem<Storage> const& problem, int
 
 /// Rows that stand alone need no workspace.
 struct generic_rows {
+  /// None.
   template <class Rule, class Storage>
   static std::size_t workspace_bytes(sequential const&, row_problem<Storage> const&, int) {
     return 0;
   }
+  /// Launches on the stream of `how`.
   template <class Rule, class Storage>
   static void run(sequential const& how, row_problem<Storage> const& problem, workspace, int device) {
     launch_rows<Rule>(how, problem, device);

@@ -68,10 +68,13 @@ struct case_file {
   std::vector<std::string> unknown;  ///< names of other tensors, which nothing looks at; fit for a terminal
 };
 
+/// Where a case keeps a floating-point tensor. (A name for the type: written out, nvcc hands it on with parentheses that g++ warns of.)
+using reals_member = case_file::reals case_file::*;
+
 /// One floating-point tensor a case may hold.
 struct case_field {
   std::string_view name;                ///< in the file
-  case_file::reals case_file::*member;  ///< where it goes
+  reals_member member;                  ///< where it goes
   std::size_t smallest_rank;            ///< with the fewest axes
   std::size_t largest_rank;             ///< with the most
   std::string_view shape;               ///< in words, for messages

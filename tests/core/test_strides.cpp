@@ -1,6 +1,10 @@
 // Tensors as callers have them: slices of a fused buffer, repeated elements, pitches of any size, elements past 2³¹.
 
 #include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
 
 #include "palimpsa/error.hpp"
 #include "palimpsa/storage_eigen.hpp"
@@ -161,6 +165,90 @@ TEST_CASE("Elements past 2^31 are reached") {
     }
   }
   munmap(memory, bytes);
+}
+
+namespace {
+
+/// Memory between two pages that nobody may touch; it starts after the first or ends before the second.
+class fenced {
+ public:
+  fenced(std::size_t size, bool at_end) {
+    auto const page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    std::size_t const inside = (size + page - 1) / page * page;
+    size_ = inside + 2 * page;
+    base_ = static_cast<std::byte*>(mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (inside > 0) REQUIRE(mprotect(base_ + page, inside, PROT_READ | PROT_WRITE) == 0);
+    data_ = base_ + page + (at_end ? inside - size : 0);
+  }
+  ~fenced() { munmap(base_, size_); }
+  fenced(fenced const&) = delete;
+  std::byte* data() const { return data_; }
+
+ private:
+  std::size_t size_;
+  std::byte *base_, *data_;
+};
+
+/// Contiguous tensors moved between fences; they live as long as this does.
+class fences {
+ public:
+  explicit fences(bool at_end) : at_end_(at_end) {}
+  std::byte* bytes(std::size_t size) { return all_.emplace_back(std::make_unique<fenced>(size, at_end_))->data(); }
+
+  template <class T> view<T> move(view<T> v) {
+    if (!v.present()) return v;
+    std::int64_t n = 1;
+    for (int axis = 0; axis < v.rank; ++axis) n *= v.extent[axis];
+    auto* const to = reinterpret_cast<std::remove_const_t<T>*>(bytes(static_cast<std::size_t>(n) * sizeof(T)));
+    std::copy(v.data, v.data + n, to);
+    v.data = to;
+    return v;
+  }
+
+ private:
+  bool at_end_;
+  std::vector<std::unique_ptr<fenced>> all_;
+};
+
+template <class Storage> void check_fenced(kind write, recipe const& r, bool at_end) {
+  problem const p = rounded<Storage>(draw({write}, r, 172));
+  INFO(p << (at_end ? ", at the end of a page" : ", at the start of a page"));
+  call<Storage> const c(p);
+  results<Storage> const right = c.run(), shapes = c.outputs();
+  fences f(at_end);
+  auto in = c.in;
+  in.q = f.move(in.q), in.k = f.move(in.k), in.v = f.move(in.v), in.beta = f.move(in.beta);
+  in.log_decay = f.move(in.log_decay), in.prior = f.move(in.prior);
+  in.initial_eta = f.move(in.initial_eta), in.initial_evidence = f.move(in.initial_evidence);
+  palimpsa::scan_outputs<Storage> const out{f.move(shapes.out.view()), f.move(shapes.out_variance.view()),
+                                            f.move(shapes.final_eta.view()), f.move(shapes.final_evidence.view())};
+  std::size_t const needed = scan_workspace({write}, sequential{1}, in);
+  run_scan({write}, sequential{1}, in, out, palimpsa::workspace(f.bytes(needed), needed));
+  CHECK(std::equal(out.out.data, out.out.data + p.v.size(), right.out.view().data));
+
+  if constexpr (sizeof(Storage) > 2) {  // steps are instantiated for float and double
+    pool<Storage> const states(p, r.B);
+    auto a = states.arguments(c);
+    a.q = in.q, a.k = in.k, a.v = in.v, a.beta = in.beta, a.log_decay = in.log_decay, a.prior = in.prior;
+    a.eta = f.move(a.eta), a.evidence = f.move(a.evidence), a.out = out.out, a.out_variance = out.out_variance;
+    std::size_t const enough = step_workspace({write}, sequential{1}, a);
+    run_step({write}, sequential{1}, a, palimpsa::workspace(f.bytes(enough), enough));
+    CHECK(std::equal(a.eta.data, a.eta.data + p.initial_eta.size(), out.final_eta.data));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Nothing outside a tensor is touched: every tensor lies between forbidden pages") {
+  for (kind write : every_kind)
+    for (bool at_end : {true, false})
+      for (std::int64_t V : {1, 3, 17, 33}) {
+        recipe r;
+        r.B = 1, r.T = 35, r.HK = 1, r.HV = 2, r.K = V == 3 ? 1 : V + 2, r.V = V;
+        check_fenced<double>(write, r, at_end);
+        check_fenced<float>(write, r, at_end);
+        if (instantiated<Eigen::bfloat16>({write})) check_fenced<Eigen::bfloat16>(write, r, at_end);
+      }
 }
 
 TEST_CASE("A view of five axes, or with another number of strides than extents, is refused") {

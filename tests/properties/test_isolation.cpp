@@ -36,7 +36,8 @@ verdict judge_out(problem const& p, numbers const& x, numbers const& clean, reac
   verdict v;
   for (std::size_t c = 0; c < x.size(); ++c) {
     std::int64_t const i = static_cast<std::int64_t>(c) % s.V, h = static_cast<std::int64_t>(c) / s.V % s.HV;
-    std::int64_t const t = static_cast<std::int64_t>(c) / (s.V * s.HV) % s.T, b = static_cast<std::int64_t>(c) / (s.V * s.HV * s.T);
+    std::int64_t const t = static_cast<std::int64_t>(c) / (s.V * s.HV) % s.T,
+                       b = static_cast<std::int64_t>(c) / (s.V * s.HV * s.T);
     bool const reached = r.out(sequence_of(p, b, t), t, h, i);
     v.leaked += !reached && differs(x[c], clean[c]);
     v.missing += reached && !std::isnan(x[c]);
@@ -44,11 +45,13 @@ verdict judge_out(problem const& p, numbers const& x, numbers const& clean, reac
   return v;
 }
 
-int leaks_into_state(problem const& p, numbers const& x, numbers const& clean, std::int64_t rows, reach const& r, bool shared) {
+int leaks_into_state(problem const& p, numbers const& x, numbers const& clean, std::int64_t rows, reach const& r,
+                     bool shared) {
   recipe const& s = p.sizes;
   int leaked = 0;
   for (std::size_t c = 0; c < x.size(); ++c) {
-    std::int64_t const row = static_cast<std::int64_t>(c) / s.K, i = row % rows, h = row / rows % s.HV, n = row / (rows * s.HV);
+    std::int64_t const row = static_cast<std::int64_t>(c) / s.K, i = row % rows, h = row / rows % s.HV,
+                       n = row / (rows * s.HV);
     bool reached = r.state(n, h, i);
     if (shared && !reached)  // a head's matrix is reached where all its rows are
       reached = r.state(n, h, 0) && r.state(n, h, s.V - 1) && s.V > 1;
@@ -66,7 +69,8 @@ void check(problem const& p, std::function<void(problem&)> plant, reach const& r
   CHECK(v.leaked == 0);
   CHECK(v.missing == 0);
   CHECK(leaks_into_state(p, x.final_eta.values(), clean.final_eta.values(), p.sizes.V, r, false) == 0);
-  CHECK(leaks_into_state(p, x.final_evidence.values(), clean.final_evidence.values(), p.evidence_rows(), r, p.rule.keeps_full()) == 0);
+  CHECK(leaks_into_state(p, x.final_evidence.values(), clean.final_evidence.values(), p.evidence_rows(), r,
+                         p.rule.keeps_full()) == 0);
 }
 
 /// Sizes of several heads, rows beyond one pack, and two or more sequences.
@@ -90,18 +94,23 @@ std::size_t token_at(problem const& p, place at) { return static_cast<std::size_
 TEST_CASE("A NaN value reaches its own row only") {
   std::uint64_t n = 3000;
   for (rule_name rule : every_rule<double>())
-    for (bool packed : {false, true}) {
-      problem const p = draw_company(rule, packed, ++n);
-      INFO(p);
-      place const at{packed ? 0 : 1, 19, 2, 20};
-      std::int64_t const sequence = sequence_of(p, at.b, at.t);
-      reach const r{[&](auto s, auto t, auto h, auto i) { return s == sequence && t >= at.t && h == at.h && i == at.i; },
-                    [&](auto s, auto h, auto i) { return s == sequence && h == at.h && i == at.i; }};
-      check(p, [&](problem& d) { d.v[(token_at(p, at) * 4 + 2) * 21 + 20] = not_a_number; }, r);
-      bool const beta_counts = !(rule.write == kind::mamba2 && rule.preweighted);
-      if (!rule.keeps_full() && beta_counts)
-        check(p, [&](problem& d) { d.beta[(token_at(p, at) * 4 + 2) * 21 + 20] = not_a_number; }, r);
-    }
+    for (bool packed : {false, true})
+      for (std::int64_t row : {7, 20}) {  // amid a pack, and the last
+        problem const p = draw_company(rule, packed, ++n);
+        INFO(p << ", row " << row);
+        place const at{packed ? 0 : 1, 19, 2, row};
+        std::int64_t const sequence = sequence_of(p, at.b, at.t);
+        std::size_t const cell = (token_at(p, at) * 4 + 2) * 21 + static_cast<std::size_t>(row);
+        reach const r{
+            [&](auto s, auto t, auto h, auto i) { return s == sequence && t >= at.t && h == at.h && i == at.i; },
+            [&](auto s, auto h, auto i) { return s == sequence && h == at.h && i == at.i; }};
+        check(
+            p, [&](problem& d) { d.v[cell] = not_a_number; }, r);
+        bool const beta_counts = !(rule.write == kind::mamba2 && rule.preweighted);
+        if (!rule.keeps_full() && beta_counts)
+          check(
+              p, [&](problem& d) { d.beta[cell] = not_a_number; }, r);
+      }
 }
 
 TEST_CASE("A NaN key or gate reaches its own heads, a NaN query its own token") {
@@ -116,15 +125,18 @@ TEST_CASE("A NaN key or gate reaches its own heads, a NaN query its own token") 
       reach const group{[&](auto s, auto t, auto h, auto) { return s == sequence && t >= at.t && h >= 2; },
                         [&](auto s, auto h, auto) { return s == sequence && h >= 2; }};
       for (std::size_t j : {std::size_t{0}, std::size_t{4}})  // NaN·0 elsewhere must not hide it: all of k
-        check(p, [&](problem& d) { d.k[(token * 2 + 1) * 5 + j] = not_a_number; }, group);
-      reach const query{[&](auto, auto t, auto h, auto) { return t == at.t && h >= 2; }, [](auto, auto, auto) { return false; }};
+        check(
+            p, [&](problem& d) { d.k[(token * 2 + 1) * 5 + j] = not_a_number; }, group);
+      reach const query{[&](auto, auto t, auto h, auto) { return t == at.t && h >= 2; },
+                        [](auto, auto, auto) { return false; }};
       if (!packed)
         check(p, [&](problem& d) { d.q[(token * 2 + 1) * 5 + 3] = not_a_number; },
               {[&](auto s, auto t, auto h, auto i) { return s == sequence && query.out(s, t, h, i); }, query.state});
       if (rule.forget != gates::head) continue;
       reach const head{[&](auto s, auto t, auto h, auto) { return s == sequence && t >= at.t && h == 2; },
                        [&](auto s, auto h, auto) { return s == sequence && h == 2; }};
-      check(p, [&](problem& d) { d.log_decay[token * 4 + 2] = not_a_number; }, head);
+      check(
+          p, [&](problem& d) { d.log_decay[token * 4 + 2] = not_a_number; }, head);
     }
 }
 
@@ -136,12 +148,19 @@ TEST_CASE("A NaN in an initial state reaches its own head of its own sequence") 
     // Sequence 2, head 1, row 7. Key 0 is read by every query, so every output of the row is reached.
     reach const row{[](auto s, auto, auto h, auto i) { return s == 2 && h == 1 && i == 7; },
                     [](auto s, auto h, auto i) { return s == 2 && h == 1 && i == 7; }};
-    check(p, [&](problem& d) { d.initial_eta[static_cast<std::size_t>(((2 * 4 + 1) * 21 + 7) * 5)] = not_a_number; }, row);
+    check(
+        p, [&](problem& d) { d.initial_eta[static_cast<std::size_t>(((2 * 4 + 1) * 21 + 7) * 5)] = not_a_number; },
+        row);
     if (rule.keeps_diagonal())
-      check(p, [&](problem& d) { d.initial_evidence[static_cast<std::size_t>(((2 * 4 + 1) * 21 + 7) * 5)] = not_a_number; }, row);
+      check(
+          p,
+          [&](problem& d) { d.initial_evidence[static_cast<std::size_t>(((2 * 4 + 1) * 21 + 7) * 5)] = not_a_number; },
+          row);
     if (rule.keeps_full()) {
-      reach const head{[](auto s, auto, auto h, auto) { return s == 2 && h == 1; }, [](auto s, auto h, auto) { return s == 2 && h == 1; }};
-      check(p, [&](problem& d) { d.initial_evidence[static_cast<std::size_t>((2 * 4 + 1) * 25)] = not_a_number; }, head);
+      reach const head{[](auto s, auto, auto h, auto) { return s == 2 && h == 1; },
+                       [](auto s, auto h, auto) { return s == 2 && h == 1; }};
+      check(
+          p, [&](problem& d) { d.initial_evidence[static_cast<std::size_t>((2 * 4 + 1) * 25)] = not_a_number; }, head);
     }
   }
 }

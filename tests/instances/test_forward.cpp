@@ -48,3 +48,32 @@ TEST_CASE("Every rule is right in double") { check_every_rule<double>(0); }
 TEST_CASE("Every rule is right in float") { check_every_rule<float>(0); }
 TEST_CASE("Every rule is right with bfloat16 storage") { check_every_rule<Eigen::bfloat16>(std::ldexp(1.0, -8)); }
 TEST_CASE("Every rule is right with half storage") { check_every_rule<Eigen::half>(std::ldexp(1.0, -11)); }
+
+namespace {
+
+/// 16-bit storage narrows `out` alone, and to the nearest value: everything else is what float storage of the same
+/// inputs gives.
+template <class Storage> void check_narrowed_once(double half_a_step, double least) {
+  std::uint64_t n = 50;
+  for (rule_name rule : every_rule<Storage>()) {
+    problem const p = rounded<Storage>(draw(rule, any_sizes(++n), 51));
+    INFO(p);
+    results<Storage> const narrow = call<Storage>(p).run();
+    results<float> const wide = call<float>(p).run();
+    numbers const x = narrow.out.values(), right = wide.out.values();
+    bool nearest = true;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      nearest = nearest && std::fabs(x[i] - right[i]) <= half_a_step * (std::max)(std::fabs(right[i]), least);
+    CHECK(nearest);
+    CHECK(narrow.out_variance.bits() == wide.out_variance.bits());
+    CHECK(narrow.final_eta.bits() == wide.final_eta.bits());
+    CHECK(narrow.final_evidence.bits() == wide.final_evidence.bits());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("16-bit storage narrows the output alone, to the nearest value") {
+  check_narrowed_once<Eigen::bfloat16>(std::ldexp(1.0, -8), std::ldexp(1.0, -126));
+  check_narrowed_once<Eigen::half>(std::ldexp(1.0, -11), std::ldexp(1.0, -14));
+}

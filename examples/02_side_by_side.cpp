@@ -90,9 +90,9 @@ int main() {
     table.add(cells);
   }
   table.print();
-  std::string const axes = "set logscale x 2\nset yrange [0:1.02]\nset key outside\nset ylabel 'recall (cosine)'\n";
   bool const drawn = example::draw("side_by_side", "760,400",
-                                   {{axes + "set xlabel 'lag: tokens since the item was written'", curves}});
+                                   {{"lag: tokens since the item was written", "recall (cosine)",
+                                     "set logscale x 2; set yrange [0:1.02]; set key outside", curves}});
 
   auto const& [linear, mamba2, longhorn, delta, gated_delta, palimpsa, kalman, mesa] = rows;
   auto const [low, high] = std::minmax_element(linear.recall.begin(), linear.recall.end());
@@ -102,8 +102,7 @@ int main() {
     for (std::size_t age = 3; age < 6; ++age) best = best && mesa.recall[age] > other->recall[age];
   example::claims claims;
   claims.that(*high - *low < 0.05, "linear attention recalls items of all ages alike");
-  claims.that((std::min)(delta.recall[0], gated_delta.recall[0]) > 1 - 1e-5,
-              "a delta rule reads the newest item exactly");
+  claims.that((std::min)(delta.recall[0], gated_delta.recall[0]) > 1 - 1e-5, "a delta rule reads the newest exactly");
   claims.that(sure, "knowing the precision of each cell, Palimpsa recalls more than Mamba2 at every lag");
   claims.that(best, "exact Bayes, MesaNet, is the best of the equally gated rules at lags 8 to 63");
   return drawn ? claims.exit_code() : 1;

@@ -16,6 +16,7 @@
 #include "support/table.hpp"
 
 using namespace palimpsa;
+using example::text;
 
 constexpr int K = 16, V = 32, old_rounds = 32, new_rounds = 4, T = old_rounds * K + new_rounds * K / 2;
 constexpr double prior = 0.1;
@@ -69,43 +70,38 @@ int main() {
   for (int third = -12; third <= 0; ++third) outcomes.push_back(teach(-std::pow(10.0, third / 3.0)));
 
   example::table table({"log_decay", "recall of old", "recall of new", "I when taught", "I at the end"});
-  example::curve old_items{"old items", "linespoints lw 2 pt 7 ps 0.4 lc '#0072b2'", {}},
-      new_items{"new values", "linespoints lw 2 pt 7 ps 0.4 lc '#d55e00'", {}};
+  std::string const line = "linespoints lw 2 pt 7 ps 0.4 lc ";
+  std::vector<example::curve> recalls{{"old items", line + "'#0072b2'", {}}, {"new values", line + "'#d55e00'", {}}},
+      importance;
   double gap = 0, balance = 0;
   for (auto const& o : outcomes) {
-    table.add({example::text(o.log_decay, "%.5f"), example::text(o.recall_old, "%.3f"),
-               example::text(o.recall_new, "%.3f"), example::text(o.importance[old_rounds * K - 1].second, "%.3f"),
-               example::text(o.importance.back().second, "%.3f")});
+    table.add({text(o.log_decay, "%.5f"), text(o.recall_old, "%.3f"), text(o.recall_new, "%.3f"),
+               text(o.importance[old_rounds * K - 1].second, "%.3f"), text(o.importance.back().second, "%.3f")});
     if (o.log_decay < 0) {
-      old_items.points.push_back({-o.log_decay, o.recall_old});
-      new_items.points.push_back({-o.log_decay, o.recall_new});
+      recalls[0].points.push_back({-o.log_decay, o.recall_old});
+      recalls[1].points.push_back({-o.log_decay, o.recall_new});
     }
     gap = (std::max)(gap, o.gap);
     balance = (std::max)(balance, (std::min)(o.recall_old, o.recall_new));
   }
   table.print();
-  std::vector<example::curve> importance;
   for (auto const& [at, style] : {std::pair{0, "lc '#0072b2'"}, {7, "lc '#56b4e9'"}, {10, "lc '#d55e00'"}}) {
     auto const& o = outcomes[static_cast<std::size_t>(at)];
     importance.push_back(
-        {"log\\_decay = " + example::text(o.log_decay, "%.2f"), "lines lw 1.5 " + std::string(style), o.importance});
+        {"log\\_decay = " + text(o.log_decay, "%.2f"), "lines lw 1.5 " + std::string(style), o.importance});
   }
-  bool const drawn = example::draw("forgetting", "900,380",
-                                   {{"set logscale x\nset yrange [0:1.05]\nset xlabel '-log\\_decay a token'\nset "
-                                     "ylabel 'recall'\nset key center left reverse Left",
-                                     {old_items, new_items}},
-                                    {"unset logscale x\nset logscale y\nset xrange [0:560]\nset yrange [0.1:1000]\nset "
-                                     "xlabel 'token'\nset ylabel 'importance I of a silent item'\nset key top left",
-                                     importance}});
+  bool const drawn = example::draw(
+      "forgetting", "900,380",
+      {{"-log\\_decay a token", "recall", "set logscale x; set yrange [0:1.05]; set key center left reverse Left",
+        recalls},
+       {"token", "importance I of a silent item",
+        "unset logscale x; set logscale y; set xrange [0:560]; set yrange [0.1:1000]; set key top left", importance}});
 
   example::claims claims;
   auto const &never = outcomes.front(), &fast = outcomes.back();
-  claims.that(gap < 1e-12,
-              "every recall is the ratio of discounted counts: largest difference " + example::text(gap, "%.1e"));
-  claims.that(never.recall_old > 0.99 && never.recall_new < 0.15,
-              "without forgetting, the old stays and the new is not learned");
-  claims.that(fast.recall_old < 1e-3, "with fast forgetting, items that were silent are gone");
-  claims.that(balance > 0.6, "between the two there is a gate that serves both: each recall at least " +
-                                 example::text(balance, "%.2f"));
+  claims.that(gap < 1e-12, "every recall is a ratio of discounted counts, to " + text(gap, "%.1e"));
+  claims.that(never.recall_old > 0.99 && never.recall_new < 0.15, "never forgetting, it does not learn the new");
+  claims.that(fast.recall_old < 1e-3, "forgetting fast, it has lost what was silent");
+  claims.that(balance > 0.6, "a gate between serves both: each recall at least " + text(balance, "%.2f"));
   return drawn ? claims.exit_code() : 1;
 }

@@ -17,9 +17,9 @@ struct curve {
   std::vector<std::pair<double, double>> points;  ///< x, y
 };
 
-/// One set of axes. Settings are gnuplot commands, a line each.
+/// One set of axes. Settings are gnuplot commands, with ; between them.
 struct panel {
-  std::string settings;
+  std::string x_label, y_label, settings;
   std::vector<curve> curves;
 };
 
@@ -39,7 +39,7 @@ inline bool draw(std::string const& name, std::string const& size, std::vector<p
         for (auto const& [x, y] : p.curves[c].points) to << x << ' ' << y << '\n';
         to << "END\n";
       }
-      to << p.settings << '\n';
+      to << "set xlabel '" << p.x_label << "'\nset ylabel '" << p.y_label << "'\n" << p.settings << '\n';
       for (std::size_t c = 0; c < p.curves.size(); ++c)
         to << (c == 0 ? "plot " : ", ") << "$curve" << c << " with " << p.curves[c].style << " title '"
            << p.curves[c].title << "'";

@@ -51,15 +51,6 @@ recipe two_rows(std::int64_t T) {
   return r;
 }
 
-/// One rule of each read and of each transition, where it is compiled.
-template <class Storage>
-std::vector<rule_name> some_rules() {
-  std::vector<rule_name> rules;
-  for (kind write : every_kind)
-    if (rule_name const rule{write, gates::head, false}; has_gpu<Storage>(rule)) rules.push_back(rule);
-  return rules;
-}
-
 /// New numbers of the same shapes, into the same memory.
 void refill(gpu_inputs<float>& in, problem const& p) {
   in.q.fill(p.q), in.k.fill(p.k), in.v.fill(p.v), in.beta.fill(p.beta), in.log_decay.fill(p.log_decay);
@@ -74,7 +65,7 @@ void refill(gpu_inputs<float>& in, problem const& p) {
 // the legacy stream (it is not in the graph); a number baked into the graph that should be read from memory.
 TEST_CASE("GPU: a scan and a step captured in a graph, replayed with new data") {
   PALIMPSA_TEST_NEEDS_GPU();
-  for (rule_name rule : some_rules<float>()) {
+  for (rule_name rule : one_of_each_write<float>()) {
     problem const first = as_stored<float>(draw(rule, two_rows(21), 1));
     INFO(first);
     gpu_inputs<float> in(first);
@@ -110,7 +101,7 @@ TEST_CASE("GPU: a scan and a step captured in a graph, replayed with new data") 
 // Fault it catches: work that does not wait for what the caller's stream has before it.
 TEST_CASE("GPU: a call is ordered on the caller's stream") {
   PALIMPSA_TEST_NEEDS_GPU();
-  for (rule_name rule : some_rules<float>()) {
+  for (rule_name rule : one_of_each_write<float>()) {
     problem const p = as_stored<float>(draw(rule, two_rows(21), 6));
     INFO(p);
     gpu_inputs<float> const in(p);
@@ -139,7 +130,7 @@ TEST_CASE("GPU: a call is ordered on the caller's stream") {
 // Fault it catches: scratch or a counter that two calls share.
 TEST_CASE("GPU: two streams at once, each with its own workspace") {
   PALIMPSA_TEST_NEEDS_GPU();
-  for (rule_name rule : some_rules<float>()) {
+  for (rule_name rule : one_of_each_write<float>()) {
     recipe long_one = two_rows(rule.keeps_full() ? 60 : 600), short_one = two_rows(33);
     long_one.K = 40;
     problem const a = as_stored<float>(draw(rule, long_one, 7)), b = as_stored<float>(draw(rule, short_one, 8));
@@ -167,7 +158,7 @@ TEST_CASE("GPU: two streams at once, each with its own workspace") {
 // Fault it catches: memory freed before the stream has used it; other results than with the caller's workspace.
 TEST_CASE("GPU: the overload that allocates gives the same bits, on any stream") {
   PALIMPSA_TEST_NEEDS_GPU();
-  for (rule_name rule : some_rules<float>()) {
+  for (rule_name rule : one_of_each_write<float>()) {
     problem const p = as_stored<float>(draw(rule, two_rows(21), 9));
     INFO(p);
     gpu_inputs<float> const in(p);
@@ -196,7 +187,7 @@ TEST_CASE("GPU: the stream's device does the work, and the caller's stays curren
   int const devices = device_count();
   if (devices < 2) WARN("not run: a stream on a second device (this machine has one)");
   for (int device = 0; device < (std::min)(devices, 2); ++device)
-    for (rule_name rule : some_rules<float>()) {
+    for (rule_name rule : one_of_each_write<float>()) {
       expect(cudaSetDevice(device), "cudaSetDevice");
       {
         problem const p = as_stored<float>(draw(rule, two_rows(21), 10));

@@ -125,9 +125,8 @@ TEST_CASE("GPU: beyond 2^31 elements through strides") {
   device_bytes const field(static_cast<std::size_t>(2 * far + 4096) * sizeof(float));
   auto* const base = static_cast<float*>(field.data());
   std::uint64_t n = 1700000;
-  for (kind write : every_kind)
+  for (rule_name rule : one_of_each_write<float>())
     for (int axis : {0, 1, 2}) {
-      rule_name const rule{write, gates::head, false};
       recipe r;
       r.B = axis == 0 ? 2 : 1, r.T = axis == 1 ? 2 : 1, r.HK = r.HV = axis == 2 ? 2 : 1, r.K = 8, r.V = 4, r.initial_state = false;
       problem const p = as_stored<float>(draw(rule, r, ++n));
@@ -167,9 +166,8 @@ TEST_CASE("GPU: a pool of states beyond 2^31 elements") {
   if (free_bytes() < std::size_t{40} << 30) SKIP("less than 40 GiB free on this GPU");
   device_bytes const etas(static_cast<std::size_t>(2 * far + 65536) * sizeof(float)), evidences(etas.size());
   std::uint64_t n = 1800000;
-  for (kind write : every_kind)
+  for (rule_name rule : one_of_each_write<float>())
     for (std::int64_t odd : {0, 1}) {
-      rule_name const rule{write, gates::head, false};
       recipe r;
       r.B = 1, r.T = 1, r.HV = r.HK = 2, r.K = 16, r.V = 5;
       problem const p = as_stored<float>(draw(rule, r, ++n));
@@ -201,8 +199,7 @@ TEST_CASE("GPU: a pool of states beyond 2^31 elements") {
 TEST_CASE("GPU: 70,000 sequences, 70,000 rows of a step, 70,000 heads") {
   PALIMPSA_TEST_NEEDS_GPU();
   std::uint64_t n = 1900000;
-  for (kind write : every_kind) {
-    rule_name const rule{write, gates::head, false};
+  for (rule_name rule : one_of_each_write<float>()) {
     recipe r;
     r.HK = r.HV = 1, r.K = 4, r.V = 2;
     recipe packed = r;

@@ -122,6 +122,16 @@ TEST_CASE("GPU: gates from 0 to -inf, mixed") {
   });
 }
 
+// Fault it catches: gates clamped at -80, whose exp(-80) is 1e-35.
+TEST_CASE("GPU: nothing of the largest state passes a wall") {
+  PALIMPSA_TEST_NEEDS_GPU();
+  std::uint64_t n = 450000;
+  each_rule([&]<class Storage>(rule_name rule, Storage) {
+    for (double wall : {-1000.0, -std::numeric_limits<double>::infinity()})
+      if (rule.forget == gates::head || rule.forget == gates::key) check<Storage>(behind_a_wall(rule, wall, ++n));
+  });
+}
+
 // Fault it catches: an empty sequence that loses its state; a segment that starts at its row's first token.
 TEST_CASE("GPU: packed sequences, empty ones in front, between and behind", "[sanitize]") {
   PALIMPSA_TEST_NEEDS_GPU();

@@ -65,6 +65,15 @@ bool has_gpu(rule_name r) {
   return gpu_registry<Storage>().count(key_of(r)) != 0;
 }
 
+/// The compiled rules with one gate a head and values that are to be weighted: one of each write.
+template <class Storage>
+std::vector<rule_name> one_of_each_write() {
+  std::vector<rule_name> rules;
+  for (kind write : every_kind)
+    if (rule_name const rule{write, gates::head, false}; has_gpu<Storage>(rule)) rules.push_back(rule);
+  return rules;
+}
+
 /// The calls of a rule that was compiled.
 template <class Storage>
 gpu_calls<Storage> const& gpu_calls_of(rule_name r) {

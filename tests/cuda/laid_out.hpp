@@ -140,6 +140,18 @@ struct written {
   Tensor<float> out_variance, final_eta, final_evidence;
 };
 
+/// A state as large as float can be, a wall, and tokens after it: what a clamped gate, or one that is subtracted after the fact, would
+/// let through is larger than all that follows.
+inline problem behind_a_wall(rule_name rule, double wall, std::uint64_t n) {
+  recipe r;
+  r.B = 1, r.T = 5, r.K = 20, r.V = 6, r.log_decays = {0, -0.05};
+  problem p = draw(rule, r, n);
+  for (double& x : p.initial_eta) x *= 1e36;
+  std::size_t const gates = p.log_decay.size() / static_cast<std::size_t>(r.T);
+  std::fill_n(p.log_decay.begin(), gates, wall);
+  return p;
+}
+
 /// Bounds of the contract for float32 arithmetic over n tokens; where a system of this condition was solved, those of the system.
 inline double plain_bound(std::int64_t n) { return (std::min)(5e-7 * std::sqrt(static_cast<double>((std::max)(n, std::int64_t{1}))), 1e-5); }
 inline double solved_bound(problem const& p, double condition) {

@@ -21,18 +21,19 @@ namespace palimpsa_test {
 enum class layout {
   aligned,        ///< contiguous from a multiple of 256 bytes: everything may move 16 bytes at a time
   wide_pitch,     ///< a slice of a wider, aligned buffer: rows step by a multiple of 16 elements
+  interleaved,    ///< every other element of an aligned buffer: all but the step along the last axis would allow 16 bytes at a time
   odd_pointer,    ///< contiguous, one element late
   odd_pitch,      ///< every axis steps further than it needs, by odd numbers
   outer_swapped,  ///< the second and third axes change places: [B,H,T,C] under a [B,T,H,C] view
   transposed,     ///< the last two axes change places: a state kept K×V
   reversed,       ///< every stride negative
 };
-inline constexpr layout every_layout[] = {layout::aligned,       layout::wide_pitch, layout::odd_pointer, layout::odd_pitch,
-                                          layout::outer_swapped, layout::transposed, layout::reversed};
+inline constexpr layout every_layout[] = {layout::aligned,   layout::wide_pitch,    layout::interleaved, layout::odd_pointer,
+                                          layout::odd_pitch, layout::outer_swapped, layout::transposed,  layout::reversed};
 
 inline std::ostream& operator<<(std::ostream& out, layout a) {
-  char const* const names[] = {"aligned",    "wide pitch", "odd pointer", "odd pitch", "outer axes swapped", "last axes swapped",
-                               "reversed"};
+  char const* const names[] = {"aligned",   "wide pitch",         "interleaved",       "odd pointer",
+                               "odd pitch", "outer axes swapped", "last axes swapped", "reversed"};
   return out << names[static_cast<int>(a)];
 }
 
@@ -52,7 +53,7 @@ struct geometry {
     if (how == layout::outer_swapped && e.size() >= 3) std::swap(order[1], order[2]);
     if (how == layout::transposed && e.size() >= 2) std::swap(order[e.size() - 1], order[e.size() - 2]);
     offset = guard + (how == layout::odd_pointer ? 1 : 0);
-    std::int64_t step = 1;
+    std::int64_t step = how == layout::interleaved ? 2 : 1;
     for (auto axis = order.rbegin(); axis != order.rend(); ++axis) {
       stride[*axis] = how == layout::reversed ? -step : step;
       if (how == layout::reversed && e[*axis] > 0) offset += (e[*axis] - 1) * step;

@@ -108,6 +108,14 @@ TEST_CASE("Twin: gates from 0 to -inf") {
     }
 }
 
+// Fault seen: gates clamped at -80, whose exp(-80) is 1e-35.
+TEST_CASE("Twin: nothing of the largest state passes a wall") {
+  std::uint64_t n = 550000;
+  for (rule_name rule : every_twin<float>())
+    for (double wall : {-1000.0, -std::numeric_limits<double>::infinity()})
+      if (rule.forget == gates::head || rule.forget == gates::key) check_twin<float>(behind_a_wall(rule, wall, ++n));
+}
+
 // Fault seen: an empty sequence that loses its state; a segment's first token taken as the row's.
 TEST_CASE("Twin: packed sequences, empty ones in front, between and behind") {
   std::uint64_t n = 600000;

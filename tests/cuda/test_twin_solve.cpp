@@ -110,13 +110,12 @@ TEST_CASE("Twin: a NaN or an infinity stays in the reads it belongs to") {
       for (std::size_t i = 0; i < 3; ++i) CHECK(std::isnan(y[(t * 2 + h) * 3 + i]) == (t >= 1 && h == 1));
 }
 
-// Fault seen: x of millions where Λ, as rounded, is no longer positive definite.
-TEST_CASE("Twin: a system beyond float's precision stays finite and no larger than its prior allows") {
-  recipe r = one_head(6, 12);
-  r.prior_size = 1e-12, r.repeated_keys = true;
-  problem const p = as_stored<float>(draw(mesa, r, 2000000));
-  double largest = 0, smallest_prior = 1;
-  for (double prior : p.prior) smallest_prior = (std::min)(smallest_prior, prior);
-  for (double x : run(p).out.values()) largest = std::isfinite(x) ? (std::max)(largest, std::fabs(x)) : x;
-  CHECK(largest < 100 / smallest_prior);
+// Fault seen: a step along a direction in which Λ, as rounded, is not positive: (-1, 1) here, where there is no precision to divide by.
+TEST_CASE("Twin: a direction of negative curvature is not followed") {
+  float matrix[] = {1, 2, 2, 1}, vectors[palimpsa::cuda::linear_system::vectors(2)] = {0, 0, 1, -1};  // prior, query
+  auto const system = palimpsa::cuda::linear_system::over(matrix, vectors, 2);
+  REQUIRE(system.query[1] == -1);
+  palimpsa::cuda::solve(palimpsa::cuda::team_of_one{}, system, 10, 1e-7f);
+  CHECK(system.solution[0] == 0);
+  CHECK(system.solution[1] == 0);
 }

@@ -172,36 +172,61 @@ template <class Rule>
 inline constexpr bool sums_at_once =
     std::is_same_v<typename Rule::evidence_type, evidence::full> && !Rule::gain_type::sees_all;
 
-/// The sums of a correction, one walk over the keys for each (or one for all).
+/// k·m and β kᵀR⁻¹k.
+template <class Rule, class Lanes, class T, class S, class Recall>
+PALIMPSA_HD PALIMPSA_INLINE answer<T, true> looked_at(Lanes lanes, token<S> x, T beta, Recall at) {
+  constexpr bool both = Rule::evidence_type::sees_all && Rule::gain_type::sees_all;
+  auto const k_m = [=](int j) PALIMPSA_INLINE_LAMBDA { return x.key[j] * at(j, T{}, T{}).m; };
+  auto const k_k_r = [=](int j) PALIMPSA_INLINE_LAMBDA { return x.key[j] * x.key[j] * at(j, T{}, T{}).r; };
+  T prediction{}, total{};
+  if constexpr (both && Rule::keeps_diagonal) {  // a division a cell: one walk
+    auto const sums = lanes.template sum<answer<T, true>>(
+        [=](int j) PALIMPSA_INLINE_LAMBDA { return answer<T, true>{k_m(j), k_k_r(j)}; });
+    return {sums.mean, beta * sums.variance};
+  }
+  if constexpr (Rule::evidence_type::sees_all) prediction = lanes.template sum<T>(k_m);
+  if constexpr (Rule::gain_type::sees_all) total = beta * lanes.template sum<decltype(k_k_r(0))>(k_k_r);
+  return {prediction, total};
+}
+
+/// The sums of a correction and the derivatives through them, in as few walks over the keys as they take.
 template <class Rule, class Lanes, class T, class S, class Recall>
 PALIMPSA_HD PALIMPSA_INLINE correction_sums<T> sums_of(Lanes lanes, T const* eta, token<S> x, T beta, Recall at) {
   using evidence = typename Rule::evidence_type;
   using gain = typename Rule::gain_type;
-  T prediction{}, total{}, d_prediction{}, d_total{};
   if constexpr (sums_at_once<Rule>) {
     auto const sums = lanes.template sum<answer<T, true>>([=](int j) PALIMPSA_INLINE_LAMBDA {
       auto const z = at(j, T{}, T{});
       return answer<T, true>{x.key[j] * (one_gate<Rule> ? eta[j] : z.m), z.d_w * z.s * x.key[j]};
     });
-    prediction = one_gate<Rule> ? x.alpha[0] * sums.mean : sums.mean;
-    return {prediction, total, -beta * sums.variance, d_total, sums.variance};
+    T const prediction = one_gate<Rule> ? x.alpha[0] * sums.mean : sums.mean;
+    return {prediction, T{}, -beta * sums.variance, T{}, sums.variance};
+  } else {
+    auto const known = looked_at<Rule>(lanes, x, beta, at);
+    T const prediction = known.mean, total = known.variance;
+    auto const through_prediction = [=](auto const& z, S k) PALIMPSA_INLINE_LAMBDA {
+      return z.d_w * z.s * k * evidence::slope(k * z.m, prediction).all;
+    };
+    auto const through_total = [=](auto const& z, S k) PALIMPSA_INLINE_LAMBDA {
+      return z.d_w * k * z.d * gain::slope(lanes, z.own, total).all;
+    };
+    T d_prediction{}, d_total{};
+    if constexpr (evidence::sees_all && gain::sees_all) {
+      auto const sums = lanes.template sum<answer<T, true>>([=](int j) PALIMPSA_INLINE_LAMBDA {
+        auto const z = at(j, prediction, total);
+        return answer<T, true>{through_prediction(z, x.key[j]), through_total(z, x.key[j])};
+      });
+      d_prediction = sums.mean;
+      d_total = sums.variance;
+    } else if constexpr (evidence::sees_all) {
+      d_prediction = lanes.template sum<T>(
+          [=](int j) PALIMPSA_INLINE_LAMBDA { return through_prediction(at(j, prediction, total), x.key[j]); });
+    } else if constexpr (gain::sees_all) {
+      d_total = lanes.template sum<T>(
+          [=](int j) PALIMPSA_INLINE_LAMBDA { return through_total(at(j, prediction, total), x.key[j]); });
+    }
+    return {prediction, total, -beta * d_prediction, d_total, T{}};
   }
-  if constexpr (evidence::sees_all)
-    prediction = lanes.template sum<T>([=](int j) PALIMPSA_INLINE_LAMBDA { return x.key[j] * at(j, T{}, T{}).m; });
-  if constexpr (gain::sees_all)
-    total = beta * lanes.template sum<decltype(at(0, T{}, T{}).r)>(
-                       [=](int j) PALIMPSA_INLINE_LAMBDA { return x.key[j] * x.key[j] * at(j, T{}, T{}).r; });
-  if constexpr (evidence::sees_all)
-    d_prediction = -beta * lanes.template sum<T>([=](int j) PALIMPSA_INLINE_LAMBDA {
-      auto const z = at(j, prediction, total);
-      return z.d_w * z.s * x.key[j] * evidence::slope(x.key[j] * z.m, prediction).all;
-    });
-  if constexpr (gain::sees_all)
-    d_total = lanes.template sum<T>([=](int j) PALIMPSA_INLINE_LAMBDA {
-      auto const z = at(j, prediction, total);
-      return z.d_w * x.key[j] * z.d * gain::slope(lanes, z.own, total).all;
-    });
-  return {prediction, total, d_prediction, d_total, T{}};
 }
 
 /// The write as a correction of the mean, in reverse. Returns du in place of dv.

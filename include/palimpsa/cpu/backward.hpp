@@ -25,12 +25,13 @@
 
 namespace palimpsa::cpu {
 
-/// Takes back key heads one after another in one thread's scratch.
+/// Takes back key heads one after another in one thread's scratch. Scalar is the type of the tensors.
 template <class Rule, class Storage, class Scalar>
 class backward_runner {
  public:
-  using rows = native_pack<Scalar>;                     ///< a pack of value rows
-  using head = head_backward<Storage, Scalar>;          ///< one value head
+  using Work = backward_scalar<Rule, Scalar>;   ///< the type of the arithmetic
+  using rows = native_pack<Work>;               ///< a pack of value rows
+  using head = head_backward<Storage, Scalar>;  ///< one value head
 
   /// Takes the scratch of one thread; counts only if the arena does.
   backward_runner(arena& memory, backward_sizes const& s)
@@ -39,7 +40,7 @@ class backward_runner {
         state_(blocks_ * s.keys),
         start_eta_(memory.take<rows>(s.group * s.chunks * state_)),
         start_evidence_(memory.take<rows>(Rule::keeps_diagonal ? s.group * s.chunks * state_ : 0)),
-        start_matrix_(memory.take<Scalar>(Rule::keeps_full ? s.group * s.chunks * s.keys * s.keys : 0)),
+        start_matrix_(memory.take<Work>(Rule::keeps_full ? s.group * s.chunks * s.keys * s.keys : 0)),
         d_eta_(memory.take<rows>(s.group * state_)),
         d_evidence_(memory.take<rows>(Rule::keeps_diagonal ? s.group * state_ : 0)),
         d_matrix_(memory.take<double>(Rule::keeps_full ? s.group * s.keys * s.keys : 0)),
@@ -47,11 +48,11 @@ class backward_runner {
         state_evidence_(memory.take<rows>(Rule::keeps_diagonal ? s.keys : 0)),
         history_eta_(memory.take<rows>((s.chunk + 1) * s.keys)),
         history_evidence_(memory.take<rows>(Rule::keeps_diagonal ? (s.chunk + 1) * s.keys : 0)),
-        solved_(memory.take<Scalar>(Rule::keeps_full ? s.chunk * s.keys : 0)),
-        d_query_(memory.take<Scalar>(s.chunk * s.keys)),
-        d_key_(memory.take<Scalar>(s.chunk * s.keys)),
-        d_solved_(memory.take<Scalar>(Rule::keeps_full ? s.chunk * s.keys : 0)),
-        d_alpha_(memory.take<Scalar>(per_key ? s.chunk * s.keys : 0)),
+        solved_(memory.take<Work>(Rule::keeps_full ? s.chunk * s.keys : 0)),
+        d_query_(memory.take<Work>(s.chunk * s.keys)),
+        d_key_(memory.take<Work>(s.chunk * s.keys)),
+        d_solved_(memory.take<Work>(Rule::keeps_full ? s.chunk * s.keys : 0)),
+        d_alpha_(memory.take<Work>(per_key ? s.chunk * s.keys : 0)),
         query_pairs_(memory.take<rows>((s.keys + 1) / 2)),
         key_pairs_(memory.take<rows>((s.keys + 1) / 2)),
         alpha_pairs_(memory.take<rows>(per_key ? (s.keys + 1) / 2 : 0)),
@@ -76,8 +77,8 @@ class backward_runner {
       std::int64_t const first = c * sizes_.chunk, count = (std::min)(sizes_.chunk, h.in.tokens - first);
       detail::widen(h.in.k, first, count, K, x_.key);
       detail::widen(h.in.q, first, count, K, x_.query);
-      std::fill_n(d_query_, count * K, Scalar{});
-      std::fill_n(d_key_, count * K, Scalar{});
+      std::fill_n(d_query_, count * K, Work{});
+      std::fill_n(d_key_, count * K, Work{});
       for (std::int64_t g = 0; g < sizes_.group; ++g) take_back(head_at(g), g, c, count);
       if (d_q.present()) detail::narrow(d_query_, d_q, first, count, K);
       if (d_k.present()) detail::narrow(d_key_, d_k, first, count, K);
@@ -92,7 +93,7 @@ class backward_runner {
   /// η at the start of chunk c of value head g, all blocks; J lies likewise.
   rows* start_eta(std::int64_t g, std::int64_t c) const { return start_eta_ + (g * sizes_.chunks + c) * state_; }
   rows* start_evidence(std::int64_t g, std::int64_t c) const { return start_evidence_ + (g * sizes_.chunks + c) * state_; }
-  Scalar* start_matrix(std::int64_t g, std::int64_t c) const {
+  Work* start_matrix(std::int64_t g, std::int64_t c) const {
     return start_matrix_ + (g * sizes_.chunks + c) * sizes_.keys * sizes_.keys;
   }
 
@@ -118,7 +119,7 @@ class backward_runner {
       double* const d_matrix = d_matrix_ + g * K * K;
       for (std::int64_t i = 0; i < K; ++i)
         for (std::int64_t j = 0; j < K; ++j) {
-          if (h.in.tokens > 0) start_matrix(g, 0)[i * K + j] = h.in.evidence.present() ? h.in.evidence(i, j) : Scalar{};
+          if (h.in.tokens > 0) start_matrix(g, 0)[i * K + j] = h.in.evidence.present() ? static_cast<Work>(h.in.evidence(i, j)) : Work{};
           d_matrix[i * K + j] = 0;
           if (h.final_evidence.present())
             d_matrix[i * K + j] =
@@ -127,8 +128,8 @@ class backward_runner {
     }
   }
 
-  static Scalar row_prior(head_inputs<Storage, Scalar> const& in) {
-    return Rule::keeps_diagonal ? in.prior(0, 0) : Scalar{};
+  static Work row_prior(head_inputs<Storage, Scalar> const& in) {
+    return Rule::keeps_diagonal ? static_cast<Work>(in.prior(0, 0)) : Work{};
   }
 
   /// States at the start of chunk c + 1 from those of chunk c.
@@ -143,7 +144,7 @@ class backward_runner {
       walk(x_, count, row_prior(h.in), eta, evidence, [](auto...) {});
     }
     if constexpr (Rule::keeps_full) {
-      precision_matrix<Scalar> precision;
+      precision_matrix<Work> precision;
       precision.keys = K;
       precision.evidence = start_matrix(g, c + 1);
       for (std::int64_t i = 0; i < K * K; ++i) precision.evidence[i] = start_matrix(g, c)[i];
@@ -159,7 +160,7 @@ class backward_runner {
     std::fill_n(alpha_rows_, count, rows{});
     std::fill_n(beta_rows_, count, rows{});
     if constexpr (Rule::keeps_diagonal) std::fill_n(prior_rows_, count, rows{});
-    if constexpr (per_key) std::fill_n(d_alpha_, count * K, Scalar{});
+    if constexpr (per_key) std::fill_n(d_alpha_, count * K, Work{});
     if constexpr (Rule::keeps_full) solve(h, g, c, count);
     for (std::int64_t block = 0; block < blocks_; ++block) {
       x_.load_values(h.in, first, count, block * rows::size, rows_in(block));
@@ -177,10 +178,10 @@ class backward_runner {
   void solve(head const& h, std::int64_t g, std::int64_t c, std::int64_t count) {
     std::int64_t const first = c * sizes_.chunk, K = sizes_.keys;
     std::copy_n(x_.query, count * K, solved_);
-    std::fill_n(d_solved_, count * K, Scalar{});
-    precision_.begin(start_matrix(g, c));
+    std::fill_n(d_solved_, count * K, Work{});
+    precision_.begin(start_matrix(g, c), h.in.prior);
     for (std::int64_t t = 0; t < count; ++t)
-      precision_.observe(t, x_.key + t * K, x_.alpha[t], x_.head_beta(h.in, first + t), h.in.prior, solved_ + t * K);
+      precision_.observe(t, x_.key + t * K, x_.alpha[t], x_.head_beta(h.in, first + t), solved_ + t * K);
   }
 
   /// η, J of one block before every token of the chunk.
@@ -228,13 +229,13 @@ class backward_runner {
   /// Token t over one block, in reverse. Cells of two keys meet before they are stored, which halves the stores; where the number
   /// of keys is odd the last ones stay in query, key and alpha.
   template <bool Variance>
-  PALIMPSA_INLINE row_cotangent<rows> take_back_token(std::int64_t t, Scalar prior, rows* d_eta, rows* d_evidence, rows* query,
+  PALIMPSA_INLINE row_cotangent<rows> take_back_token(std::int64_t t, Work prior, rows* d_eta, rows* d_evidence, rows* query,
                                                       rows* key, rows* alpha) {
     std::int64_t const K = sizes_.keys;
     rows const *const eta = history_eta_ + t * K, *const evidence = history_evidence_ + t * K;
     rows *const query_pairs = query_pairs_, *const key_pairs = key_pairs_, *const alpha_pairs = alpha_pairs_;
-    Scalar const gate = x_.alpha[t * x_.gates];  // a copy on the stack, which no store can change
-    token<Scalar> const x{x_.key + t * K, (Rule::keeps_full ? solved_ : x_.query) + t * K,
+    Work const gate = x_.alpha[t * x_.gates];  // a copy on the stack, which no store can change
+    token<Work> const x{x_.key + t * K, (Rule::keeps_full ? solved_ : x_.query) + t * K,
                           per_key ? x_.alpha + t * K : &gate};
     return observe_adjoint<Rule, Variance>(
         serial_lanes{static_cast<int>(K)}, row_state<rows>{eta, evidence}, row_state<rows>{eta + K, evidence + K}, d_eta,
@@ -260,8 +261,7 @@ class backward_runner {
       double d_beta = wide_sum(beta_rows_[t]), d_alpha = wide_sum(alpha_rows_[t]);
       if constexpr (Rule::keeps_diagonal) *h.prior += wide_sum(prior_rows_[t]);
       if constexpr (Rule::keeps_full) {
-        auto const shared = precision_.reverse(t, x_.key + t * K, static_cast<double>(x_.alpha[t]),
-                                               static_cast<double>(x_.head_beta(h.in, first + t)), d_solved_ + t * K,
+        auto const shared = precision_.reverse(t, x_.key + t * K, x_.alpha[t], x_.head_beta(h.in, first + t), d_solved_ + t * K,
                                                d_matrix_ + g * K * K, d_query_ + t * K, d_key_ + t * K, h.prior);
         d_beta += shared.beta;
         d_alpha += shared.alpha;
@@ -272,15 +272,15 @@ class backward_runner {
   }
 
   /// dlog_decay of one token from dα.
-  void leave_gates(head const& h, std::int64_t t, Scalar const* alpha, double d_alpha, Scalar const* d_alpha_keys) const {
+  void leave_gates(head const& h, std::int64_t t, Work const* alpha, double d_alpha, Work const* d_alpha_keys) const {
     if (!h.in.log_decay.present()) return;
-    auto const slope = [&](std::int64_t j) { return forget::slope(h.in.log_decay(t, j), alpha[j]); };
+    auto const slope = [&](std::int64_t j) { return forget::slope(static_cast<Work>(h.in.log_decay(t, j)), alpha[j]); };
     if constexpr (forget::scope == gate_scope::constant) {
       *h.constant_gate += static_cast<double>(slope(0)) * d_alpha;
     } else if (!h.log_decay.present()) {
       return;
     } else if constexpr (per_key) {
-      for (std::int64_t j = 0; j < sizes_.keys; ++j) h.log_decay(t, j) = slope(j) * d_alpha_keys[j];
+      for (std::int64_t j = 0; j < sizes_.keys; ++j) h.log_decay(t, j) = static_cast<Scalar>(slope(j) * d_alpha_keys[j]);
     } else {
       h.log_decay(t, 0) = static_cast<Scalar>(static_cast<double>(slope(0)) * d_alpha);
     }
@@ -309,16 +309,16 @@ class backward_runner {
   backward_sizes sizes_;
   std::int64_t blocks_, state_;  // packs of rows a head, packs a state
   rows *start_eta_, *start_evidence_;
-  Scalar* start_matrix_;
+  Work* start_matrix_;
   rows *d_eta_, *d_evidence_;
   double* d_matrix_;
   rows *state_eta_, *state_evidence_, *history_eta_, *history_evidence_;
-  backward_tokens<Rule, Storage, Scalar> x_;
-  Scalar* solved_;
-  Scalar *d_query_, *d_key_, *d_solved_, *d_alpha_;
+  backward_tokens<Rule, Storage, Scalar, Work> x_;
+  Work* solved_;
+  Work *d_query_, *d_key_, *d_solved_, *d_alpha_;
   rows *query_pairs_, *key_pairs_, *alpha_pairs_;  // cells of one token and block, on their way to a sum over rows
   rows *alpha_rows_, *beta_rows_, *prior_rows_;    // of each token, summed over blocks
-  precision_adjoint<Scalar> precision_;
+  precision_adjoint precision_;
 };
 
 }  // namespace palimpsa::cpu

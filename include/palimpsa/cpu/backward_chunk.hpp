@@ -90,17 +90,17 @@ PALIMPSA_INLINE void scatter(Rows const& rows, plane<Storage> tensor, std::int64
 }  // namespace detail
 
 /// The widened tokens of one chunk.
-template <class Rule, class Storage, class Scalar>
+template <class Rule, class Storage, class Scalar, class Work>
 struct backward_tokens {
-  using rows = native_pack<Scalar>;                                                ///< a pack of value rows
+  using rows = native_pack<Work>;                                                ///< a pack of value rows
   using forget = typename Rule::forget_type;                                       ///< how the rule forgets
   static constexpr bool per_key = forget::scope == gate_scope::key;                ///< gates are one a key
 
   std::int64_t keys = 0;    ///< K
   std::int64_t gates = 0;   ///< gates a token
-  Scalar* key = nullptr;    ///< [chunk, K]
-  Scalar* query = nullptr;  ///< [chunk, K]
-  Scalar* alpha = nullptr;  ///< [chunk, gates]
+  Work* key = nullptr;    ///< [chunk, K]
+  Work* query = nullptr;  ///< [chunk, K]
+  Work* alpha = nullptr;  ///< [chunk, gates]
   rows* value = nullptr;    ///< [chunk], of one block of rows
   rows* beta = nullptr;     ///< [chunk], of one block of rows
   read_cotangent<rows>* read = nullptr;  ///< [chunk], of one block of rows
@@ -109,9 +109,9 @@ struct backward_tokens {
   void take(arena& memory, std::int64_t K, std::int64_t chunk) {
     keys = K;
     gates = per_key ? K : 1;
-    key = memory.take<Scalar>(chunk * K);
-    query = memory.take<Scalar>(chunk * K);
-    alpha = memory.take<Scalar>(chunk * gates);
+    key = memory.take<Work>(chunk * K);
+    query = memory.take<Work>(chunk * K);
+    alpha = memory.take<Work>(chunk * gates);
     value = memory.take<rows>(chunk);
     beta = memory.take<rows>(chunk);
     read = memory.take<read_cotangent<rows>>(chunk);
@@ -126,34 +126,34 @@ struct backward_tokens {
 
   /// Values and β of rows [row, row + n).
   void load_values(head_inputs<Storage, Scalar> const& in, std::int64_t first, std::int64_t count, std::int64_t row, int n) {
-    detail::gather(in.v, first, count, row, n, Scalar(1), value, 1);
+    detail::gather(in.v, first, count, row, n, Work(1), value, 1);
     if (in.beta.present())
-      detail::gather(in.beta, first, count, row, n, Scalar(1), beta, 1);
+      detail::gather(in.beta, first, count, row, n, Work(1), beta, 1);
     else
-      for (std::int64_t t = 0; t < count; ++t) beta[t] = rows::broadcast(Scalar(1));
+      for (std::int64_t t = 0; t < count; ++t) beta[t] = rows::broadcast(Work(1));
   }
 
   /// What the loss asks of the reads of rows [row, row + n).
   void load_cotangents(head_backward<Storage, Scalar> const& h, std::int64_t first, std::int64_t count, std::int64_t row, int n) {
     constexpr std::int64_t step = sizeof(read_cotangent<rows>) / sizeof(rows);
-    Scalar const scale = h.in.scale;
+    Work const scale = static_cast<Work>(h.in.scale);
     for (std::int64_t t = 0; t < count; ++t) read[t] = read_cotangent<rows>{rows{}, rows{}};
     if (h.out.present()) detail::gather(h.out, first, count, row, n, scale, &read->mean, step);
     if (h.out_variance.present()) detail::gather(h.out_variance, first, count, row, n, scale * scale, &read->variance, step);
   }
 
   /// β of a whole head.
-  static Scalar head_beta(head_inputs<Storage, Scalar> const& in, std::int64_t t) {
-    return in.beta.present() ? in.beta(t, 0) : Scalar(1);
+  static Work head_beta(head_inputs<Storage, Scalar> const& in, std::int64_t t) {
+    return in.beta.present() ? static_cast<Work>(in.beta(t, 0)) : Work(1);
   }
 };
 
 /// Takes in token t of a chunk over `count` keys from `first` of one block of rows, without its read.
-template <class Rule, class Storage, class Scalar>
-PALIMPSA_INLINE void take_in(backward_tokens<Rule, Storage, Scalar> const& x, std::int64_t t, std::int64_t first, int count,
-                             Scalar prior, native_pack<Scalar>* eta, native_pack<Scalar>* evidence) {
-  Scalar const alpha = x.alpha[t * x.gates];  // a copy on the stack, which no store to a state can change
-  token<Scalar> const now{x.key + t * x.keys + first, x.query + t * x.keys + first,
+template <class Rule, class Storage, class Scalar, class Work>
+PALIMPSA_INLINE void take_in(backward_tokens<Rule, Storage, Scalar, Work> const& x, std::int64_t t, std::int64_t first, int count,
+                             Work prior, native_pack<Work>* eta, native_pack<Work>* evidence) {
+  Work const alpha = x.alpha[t * x.gates];  // a copy on the stack, which no store to a state can change
+  token<Work> const now{x.key + t * x.keys + first, x.query + t * x.keys + first,
                           x.per_key ? x.alpha + t * x.gates + first : &alpha};
   observe<Rule>(serial_lanes{count}, eta, evidence, now, x.value[t], x.beta[t], prior);
 }
@@ -163,10 +163,10 @@ PALIMPSA_INLINE void take_in(backward_tokens<Rule, Storage, Scalar> const& x, st
 inline constexpr int keys_abreast = 8;
 
 /// walk() for `Keys` keys from `first`.
-template <int Keys, class Rule, class Storage, class Scalar, class Visit>
-void walk_keys(backward_tokens<Rule, Storage, Scalar> const& x, std::int64_t first, std::int64_t count, Scalar prior,
-               native_pack<Scalar>* eta, native_pack<Scalar>* evidence, Visit visit) {
-  native_pack<Scalar> e[Keys], J[Keys];
+template <int Keys, class Rule, class Storage, class Scalar, class Work, class Visit>
+void walk_keys(backward_tokens<Rule, Storage, Scalar, Work> const& x, std::int64_t first, std::int64_t count, Work prior,
+               native_pack<Work>* eta, native_pack<Work>* evidence, Visit visit) {
+  native_pack<Work> e[Keys], J[Keys];
   for (int j = 0; j < Keys; ++j) {
     e[j] = eta[first + j];
     if constexpr (Rule::keeps_diagonal) J[j] = evidence[first + j];
@@ -183,9 +183,9 @@ void walk_keys(backward_tokens<Rule, Storage, Scalar> const& x, std::int64_t fir
 
 /// Takes in tokens [0, count) of a chunk over one block of rows, in place, without their reads. visit(t, first, keys, eta, J) sees the
 /// cells of keys [first, first + keys) before token t.
-template <class Rule, class Storage, class Scalar, class Visit>
-void walk(backward_tokens<Rule, Storage, Scalar> const& x, std::int64_t count, Scalar prior, native_pack<Scalar>* eta,
-          native_pack<Scalar>* evidence, Visit visit) {
+template <class Rule, class Storage, class Scalar, class Work, class Visit>
+void walk(backward_tokens<Rule, Storage, Scalar, Work> const& x, std::int64_t count, Work prior, native_pack<Work>* eta,
+          native_pack<Work>* evidence, Visit visit) {
   if constexpr (Rule::adds) {
     std::int64_t first = 0;
     for (; first + keys_abreast <= x.keys; first += keys_abreast)

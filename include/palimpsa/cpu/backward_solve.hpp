@@ -6,7 +6,7 @@
 ///     reverse  dq = Λ⁻¹dx        dJ' -= (dq xᵀ + x dqᵀ)/2,  dprior += the diagonal of the same
 ///              dβ += kᵀ dJ' k    dk += 2 β dJ' k    dα += ⟨dJ', J⟩    dJ = α dJ'
 ///
-/// dJ is kept symmetric, and in double, as the solves are.
+/// All in double, as the solves are; dJ is kept symmetric.
 
 #include <cstdint>
 
@@ -18,7 +18,6 @@ namespace palimpsa::cpu {
 
 /// The reverse of precision_matrix over a chunk of tokens. Keeps J before every token of the chunk, and the factor of every Λ:
 /// to factorise twice would double the time, of which it is by far the most.
-template <class Scalar>
 class precision_adjoint {
  public:
   /// What one token adds to its head's sums.
@@ -31,59 +30,62 @@ class precision_adjoint {
   void take(arena& memory, std::int64_t K, std::int64_t chunk) {
     size_ = K * K;
     precision_.keys = K;
-    evidence_ = memory.take<Scalar>((chunk + 1) * size_);
+    evidence_ = memory.take<double>((chunk + 1) * size_);
     factors_ = memory.take<double>(chunk * size_);
     solutions_ = memory.take<double>(chunk * K);
     image_ = memory.take<double>(K);
     pulled_ = memory.take<double>(K);
+    prior_ = memory.take<double>(K);
   }
 
-  /// J before the chunk.
-  void begin(Scalar const* evidence) {
+  /// J before the chunk, and the head's prior.
+  template <class Scalar>
+  void begin(double const* evidence, plane<Scalar const> prior) {
     for (std::int64_t i = 0; i < size_; ++i) evidence_[i] = evidence[i];
+    for (std::int64_t j = 0; j < precision_.keys; ++j) prior_[j] = static_cast<double>(prior(0, j));
   }
 
   /// Takes in token t of the chunk, in order: J', and x = Λ⁻¹q over q.
-  void observe(std::int64_t t, Scalar const* key, Scalar alpha, Scalar beta, plane<Scalar const> prior, Scalar* query) {
-    Scalar const* const before = evidence_ + t * size_;
+  void observe(std::int64_t t, double const* key, double alpha, double beta, double* query) {
+    double const* const before = evidence_ + t * size_;
     precision_.evidence = evidence_ + (t + 1) * size_;
     for (std::int64_t i = 0; i < size_; ++i) precision_.evidence[i] = before[i];
     precision_.observe(key, alpha, beta);
     precision_.factor = factors_ + t * size_;
     precision_.solution = solutions_ + t * precision_.keys;
-    precision_.factorise(prior);
+    precision_.factorise(plane<double const>{prior_, 0, 1});
     precision_.solve(query);
-    for (std::int64_t j = 0; j < precision_.keys; ++j) query[j] = static_cast<Scalar>(precision_.solution[j]);
+    for (std::int64_t j = 0; j < precision_.keys; ++j) query[j] = precision_.solution[j];
   }
 
   /// Takes token t back, in reverse order: dJ' in, dJ out. Adds to d_query and d_key [K], and -diag(dq xᵀ) to d_prior [K].
-  token_cotangent reverse(std::int64_t t, Scalar const* key, double alpha, double beta, Scalar const* d_x, double* d_evidence,
-                          Scalar* d_query, Scalar* d_key, double* d_prior) {
+  token_cotangent reverse(std::int64_t t, double const* key, double alpha, double beta, double const* d_x, double* d_evidence,
+                          double* d_query, double* d_key, double* d_prior) {
     std::int64_t const K = precision_.keys;
     double const* const x = solutions_ + t * K;
     precision_.factor = factors_ + t * size_;
     precision_.solution = image_;
     precision_.solve(d_x);
     for (std::int64_t j = 0; j < K; ++j) {
-      d_query[j] += static_cast<Scalar>(image_[j]);
+      d_query[j] += image_[j];
       d_prior[j] -= image_[j] * x[j];
       pulled_[j] = 0;
     }
     // dJ' is symmetric: dJ' k is a sum over rows as well, which runs along memory.
     for (std::int64_t i = 0; i < K; ++i) {
       double* const row = d_evidence + i * K;
-      double const half_y = 0.5 * image_[i], half_x = 0.5 * x[i], k = static_cast<double>(key[i]);
+      double const half_y = 0.5 * image_[i], half_x = 0.5 * x[i], k = key[i];
       for (std::int64_t j = 0; j < K; ++j) {
         row[j] -= half_y * x[j] + half_x * image_[j];
         pulled_[j] += k * row[j];
       }
     }
     token_cotangent sums{0, 0};
-    Scalar const* const before = evidence_ + t * size_;
+    double const* const before = evidence_ + t * size_;
     for (std::int64_t i = 0; i < K; ++i) {
       sums.alpha += inner_product(d_evidence + i * K, before + i * K, K);
-      sums.beta += static_cast<double>(key[i]) * pulled_[i];
-      d_key[i] += static_cast<Scalar>(2 * beta * pulled_[i]);
+      sums.beta += key[i] * pulled_[i];
+      d_key[i] += 2 * beta * pulled_[i];
     }
     for (std::int64_t i = 0; i < size_; ++i) d_evidence[i] *= alpha;
     return sums;
@@ -91,20 +93,21 @@ class precision_adjoint {
 
  private:
   /// Eight running sums: their order depends on n alone.
-  static double inner_product(double const* a, Scalar const* b, std::int64_t n) {
+  static double inner_product(double const* a, double const* b, std::int64_t n) {
     double sums[8] = {};
     std::int64_t i = 0;
     for (; i + 8 <= n; i += 8)
-      for (int l = 0; l < 8; ++l) sums[l] += a[i + l] * static_cast<double>(b[i + l]);
-    for (; i < n; ++i) sums[0] += a[i] * static_cast<double>(b[i]);
+      for (int l = 0; l < 8; ++l) sums[l] += a[i + l] * b[i + l];
+    for (; i < n; ++i) sums[0] += a[i] * b[i];
     return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
   }
 
   std::int64_t size_ = 0;  // K²
-  precision_matrix<Scalar> precision_;
-  Scalar* evidence_ = nullptr;                           // J before each token of the chunk, and after the last
-  double *factors_ = nullptr, *solutions_ = nullptr;     // of each Λ; x of each token
-  double *image_ = nullptr, *pulled_ = nullptr;          // Λ⁻¹dx and dJ'k
+  precision_matrix<double> precision_;
+  double* evidence_ = nullptr;                        // J before each token of the chunk, and after the last
+  double *factors_ = nullptr, *solutions_ = nullptr;  // of each Λ; x of each token
+  double *image_ = nullptr, *pulled_ = nullptr;       // Λ⁻¹dx and dJ'k
+  double* prior_ = nullptr;
 };
 
 }  // namespace palimpsa::cpu

@@ -37,7 +37,7 @@
 #include "palimpsa/policies/gain.hpp"
 #include "palimpsa/recurrence.hpp"
 
-namespace palimpsa {
+namespace palimpsa::inline PALIMPSA_ABI {
 
 /// What the loss asks of the read of a row: its derivatives with respect to Σ_j μ_j q_j and Σ_j q_j²/(prior + J_j).
 template <class T>

@@ -10,7 +10,7 @@
 
 #include "palimpsa/detail/config.hpp"
 
-namespace palimpsa {
+namespace palimpsa::inline PALIMPSA_ABI {
 
 /// One thread that walks all keys. T may be a scalar or a pack of rows.
 struct serial_lanes {

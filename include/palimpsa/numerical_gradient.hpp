@@ -17,10 +17,11 @@
 #include <vector>
 
 #include "palimpsa/arguments.hpp"
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/scan.hpp"
 #include "palimpsa/scan_backward.hpp"
 
-namespace palimpsa {
+namespace palimpsa::inline PALIMPSA_ABI {
 
 /// What scan_backward gives gradients of.
 enum class scan_tensor { q, k, v, beta, log_decay, prior, initial_eta, initial_evidence };

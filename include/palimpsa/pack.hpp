@@ -12,16 +12,10 @@
 #pragma GCC diagnostic ignored "-Wpsabi"  // packs are always inlined: how a call would pass them does not matter
 #endif
 
-namespace palimpsa {
+namespace palimpsa::inline PALIMPSA_ABI {
 
 /// Bytes of the widest vector register the translation unit is compiled for.
-#if defined(__AVX512F__)
-inline constexpr std::size_t vector_bytes = 64;
-#elif defined(__AVX__)
-inline constexpr std::size_t vector_bytes = 32;
-#else
-inline constexpr std::size_t vector_bytes = 16;
-#endif
+inline constexpr std::size_t vector_bytes = PALIMPSA_VECTOR_BYTES;
 
 /// N scalars of type S with lane-wise arithmetic. Aligned to its size; N·sizeof(S) is a power of two.
 template <class S, int N>

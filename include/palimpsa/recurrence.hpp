@@ -27,7 +27,7 @@
 #include "palimpsa/lanes.hpp"
 #include "palimpsa/policies/forget.hpp"
 
-namespace palimpsa {
+namespace palimpsa::inline PALIMPSA_ABI {
 
 /// What one token offers to all rows of a head. Arrays over the keys of this lane.
 template <class S>

@@ -55,16 +55,16 @@ struct rule {
                 "palimpsa::rule: a diagonal memory must correct its mean: name evidence::diagonal or evidence::full with memory::diagonal");
 };
 
-namespace detail {
+/// Whether a type is a specialisation of rule.
 template <class>
 inline constexpr bool is_rule = false;
+/// It is.
 template <class M, class E, class G, class F, class W>
 inline constexpr bool is_rule<rule<M, E, G, F, W>> = true;
-}  // namespace detail
 
 /// A point of the family: a specialisation of rule, or a type derived from one.
 template <class R>
-concept any_rule = detail::is_rule<R> || requires {
+concept any_rule = is_rule<R> || requires {
   typename R::memory_type;
   typename R::evidence_type;
   typename R::gain_type;

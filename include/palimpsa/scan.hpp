@@ -8,11 +8,12 @@
 #include "palimpsa/arguments.hpp"
 #include "palimpsa/cpu/parallel.hpp"
 #include "palimpsa/cpu/sequential.hpp"
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/execution.hpp"
 #include "palimpsa/validate_values.hpp"
 #include "palimpsa/workspace.hpp"
 
-namespace palimpsa {
+namespace palimpsa::inline PALIMPSA_ABI {
 
 /// Bytes of workspace that `scan<Rule>(sequential, in, ...)` needs.
 /// @throws argument_error  as scan does for the shapes of `in`

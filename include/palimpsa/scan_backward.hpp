@@ -10,11 +10,12 @@
 #include "palimpsa/arguments.hpp"
 #include "palimpsa/cpu/backward.hpp"
 #include "palimpsa/cpu/parallel.hpp"
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/execution.hpp"
 #include "palimpsa/validate_values.hpp"
 #include "palimpsa/workspace.hpp"
 
-namespace palimpsa {
+namespace palimpsa::inline PALIMPSA_ABI {
 namespace detail {
 
 /// How the workspace of a backward pass is laid out: sums of every head of every sequence, then the scratch of each thread.

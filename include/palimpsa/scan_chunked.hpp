@@ -8,9 +8,10 @@
 #include <string>
 
 #include "palimpsa/cpu/chunked_runner.hpp"
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/scan.hpp"
 
-namespace palimpsa {
+namespace palimpsa::inline PALIMPSA_ABI {
 
 /// Why these inputs have no chunked form under this rule, as a sentence; null if they have one.
 template <any_rule Rule, class Storage, class Scalar>

@@ -16,10 +16,11 @@
 
 #include "palimpsa/cpu/head.hpp"
 #include "palimpsa/cpu/solve.hpp"
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/validate_values.hpp"
 #include "palimpsa/workspace.hpp"
 
-namespace palimpsa {
+namespace palimpsa::inline PALIMPSA_ABI {
 
 /// Natural parameters: what scan and step read and write. T is the scalar, const where it is read.
 template <class T>

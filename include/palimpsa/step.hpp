@@ -7,11 +7,12 @@
 #include "palimpsa/arguments.hpp"
 #include "palimpsa/cpu/parallel.hpp"
 #include "palimpsa/cpu/sequential.hpp"
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/execution.hpp"
 #include "palimpsa/validate_values.hpp"
 #include "palimpsa/workspace.hpp"
 
-namespace palimpsa {
+namespace palimpsa::inline PALIMPSA_ABI {
 namespace detail {
 
 /// Where a step leaves the states of one head: after the last token, or after every token, by slot.

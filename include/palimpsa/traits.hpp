@@ -44,19 +44,18 @@ inline constexpr read_kind read_of = R::keeps_full       ? read_kind::solve
                                      : R::keeps_diagonal ? read_kind::diagonal
                                                          : read_kind::mean;
 
-namespace detail {
+/// Whether a rule is a DeltaNet: the whole prediction corrects the mean, and no precision is kept.
 template <any_rule R>
 inline constexpr bool is_delta = !R::keeps_precision && std::is_same_v<typename R::evidence_type, evidence::full> &&
                                  (std::is_same_v<typename R::gain_type, gain::plain> ||
                                   std::is_same_v<typename R::gain_type, gain::exact>);
-}
 
 /// The chunked form of a rule.
 template <any_rule R>
 inline constexpr chunk_form chunked_form = R::adds && R::keeps_full       ? chunk_form::solved_read
                                            : R::adds && R::keeps_diagonal ? chunk_form::divided_read
                                            : R::adds                      ? chunk_form::products
-                                           : detail::is_delta<R>          ? chunk_form::wy
+                                           : is_delta<R>                  ? chunk_form::wy
                                                                           : chunk_form::none;
 
 /// For printing.

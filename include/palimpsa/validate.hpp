@@ -11,11 +11,12 @@
 #include <string>
 
 #include "palimpsa/arguments.hpp"
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/error.hpp"
 #include "palimpsa/rule.hpp"
 #include "palimpsa/shape.hpp"
 
-namespace palimpsa {
+namespace palimpsa::inline PALIMPSA_ABI {
 
 /// The largest K and V of the contract.
 inline constexpr std::int64_t max_channels = 256;

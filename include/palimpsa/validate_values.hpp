@@ -6,9 +6,10 @@
 #include <cstdint>
 #include <string>
 
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/validate.hpp"
 
-namespace palimpsa {
+namespace palimpsa::inline PALIMPSA_ABI {
 namespace detail {
 
 inline void check_boundaries(index_view const& cu_seqlens, std::int64_t tokens) {

@@ -7,10 +7,11 @@
 #include <memory>
 #include <string>
 
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/error.hpp"
 #include "palimpsa/execution.hpp"
 
-namespace palimpsa {
+namespace palimpsa::inline PALIMPSA_ABI {
 
 /// Hands out aligned arrays from a block of bytes, or only counts when it has no block.
 class arena {

@@ -10,7 +10,7 @@
 
 #include "palimpsa/arguments.hpp"
 #include "palimpsa/cuda/execution.cuh"
-#include "palimpsa/cuda/storage.cuh"
+#include "palimpsa/cuda/machine/storage.cuh"
 #include "palimpsa/execution.hpp"
 #include "support/problem.hpp"
 

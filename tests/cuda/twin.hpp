@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "palimpsa/arguments.hpp"
-#include "palimpsa/cuda/row_twin.hpp"
+#include "palimpsa/cuda/sequential/row_twin.hpp"
 #include "support/problem.hpp"
 
 namespace palimpsa_test {

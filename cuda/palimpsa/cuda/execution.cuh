@@ -8,7 +8,7 @@
 #include <string>
 #include <type_traits>
 
-#include "palimpsa/cuda/abi.cuh"
+#include "palimpsa/cuda/entry/abi.cuh"
 #include "palimpsa/shape.hpp"
 
 namespace palimpsa::cuda {

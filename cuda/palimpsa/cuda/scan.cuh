@@ -6,9 +6,9 @@
 #include <cstddef>
 
 #include "palimpsa/arguments.hpp"
-#include "palimpsa/cuda/dispatch.cuh"
+#include "palimpsa/cuda/entry/dispatch.cuh"
 #include "palimpsa/cuda/execution.cuh"
-#include "palimpsa/cuda/storage.cuh"
+#include "palimpsa/cuda/machine/storage.cuh"
 #include "palimpsa/validate.hpp"
 #include "palimpsa/workspace.hpp"
 

@@ -21,9 +21,10 @@
 #include "palimpsa/cpu/backward_solve.hpp"
 #include "palimpsa/cpu/head.hpp"
 #include "palimpsa/cpu/rows.hpp"
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/workspace.hpp"
 
-namespace palimpsa::cpu {
+namespace palimpsa::inline PALIMPSA_ABI::cpu {
 
 /// Takes back key heads one after another in one thread's scratch. Scalar is the type of the tensors.
 template <class Rule, class Storage, class Scalar>

@@ -14,9 +14,10 @@
 #include "palimpsa/adjoint.hpp"
 #include "palimpsa/cpu/backward_head.hpp"
 #include "palimpsa/cpu/rows.hpp"
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/workspace.hpp"
 
-namespace palimpsa::cpu {
+namespace palimpsa::inline PALIMPSA_ABI::cpu {
 namespace detail {
 
 /// channels numbers a token, tokens [first, first + count), widened.

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/pack.hpp"
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -13,7 +14,7 @@
 #pragma GCC diagnostic ignored "-Wpsabi"  // packs are always inlined
 #endif
 
-namespace palimpsa::cpu {
+namespace palimpsa::inline PALIMPSA_ABI::cpu {
 namespace detail {
 
 /// Lane l of the result: a[l] + a[l ^ H] where bit H of l is 0, b[l] + b[l ^ H] where it is 1.

@@ -6,8 +6,9 @@
 #include <type_traits>
 
 #include "palimpsa/cpu/head.hpp"
+#include "palimpsa/detail/config.hpp"
 
-namespace palimpsa::cpu {
+namespace palimpsa::inline PALIMPSA_ABI::cpu {
 
 /// What the backward pass calculates in. A correction against a precision (DiagonalKalman) projects, dη = α (1 - k kᵀ/...) dη', and
 /// where one key carries the observation float keeps nothing of what is left: K = 1 and a prior of 1e-4 cost three digits. A full

@@ -12,9 +12,10 @@
 
 #include "palimpsa/cpu/head.hpp"
 #include "palimpsa/cpu/solve.hpp"
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/workspace.hpp"
 
-namespace palimpsa::cpu {
+namespace palimpsa::inline PALIMPSA_ABI::cpu {
 
 /// The reverse of precision_matrix over a chunk of tokens. Keeps J before every token of the chunk, and the factor of every Λ:
 /// to factorise twice would double the time, of which it is by far the most.

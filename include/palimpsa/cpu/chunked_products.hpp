@@ -13,9 +13,10 @@
 #include <cstdint>
 #include <cstring>
 
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/pack.hpp"
 
-namespace palimpsa::cpu {
+namespace palimpsa::inline PALIMPSA_ABI::cpu {
 
 /// A row-major matrix, or a block of one, in scratch memory. Its extents are known to whoever uses it.
 template <class Scalar>

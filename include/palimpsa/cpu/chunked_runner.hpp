@@ -24,9 +24,10 @@
 #include "palimpsa/cpu/chunked_solve.hpp"
 #include "palimpsa/cpu/chunked_tokens.hpp"
 #include "palimpsa/cpu/sequential.hpp"
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/traits.hpp"
 
-namespace palimpsa::cpu {
+namespace palimpsa::inline PALIMPSA_ABI::cpu {
 
 /// Runs heads in chunks of at most `chunk` tokens in one thread's scratch.
 template <class Rule, class Storage, class Scalar>

@@ -12,8 +12,9 @@
 #include <cstdint>
 
 #include "palimpsa/cpu/chunked_tokens.hpp"
+#include "palimpsa/detail/config.hpp"
 
-namespace palimpsa::cpu {
+namespace palimpsa::inline PALIMPSA_ABI::cpu {
 
 /// Rows of scores that are worked out together.
 inline constexpr std::int64_t block_rows = 16;

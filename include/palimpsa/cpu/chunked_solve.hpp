@@ -14,8 +14,9 @@
 
 #include "palimpsa/cpu/chunked_tokens.hpp"
 #include "palimpsa/cpu/solve.hpp"
+#include "palimpsa/detail/config.hpp"
 
-namespace palimpsa::cpu {
+namespace palimpsa::inline PALIMPSA_ABI::cpu {
 
 /// Turns the queries of a chunk into x = Λ⁻¹q.
 template <class Rule, class Storage, class Scalar>

@@ -14,11 +14,12 @@
 
 #include "palimpsa/cpu/chunked_products.hpp"
 #include "palimpsa/cpu/head.hpp"
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/rule.hpp"
 #include "palimpsa/storage.hpp"
 #include "palimpsa/workspace.hpp"
 
-namespace palimpsa::cpu {
+namespace palimpsa::inline PALIMPSA_ABI::cpu {
 
 /// A matrix of scratch memory whose rows start aligned.
 template <class Scalar>

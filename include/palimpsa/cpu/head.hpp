@@ -5,10 +5,11 @@
 #include <cstdint>
 
 #include "palimpsa/arguments.hpp"
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/plane.hpp"
 #include "palimpsa/shape.hpp"
 
-namespace palimpsa::cpu {
+namespace palimpsa::inline PALIMPSA_ABI::cpu {
 
 using palimpsa::gates_of;
 using palimpsa::plane;

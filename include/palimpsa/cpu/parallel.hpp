@@ -7,9 +7,11 @@
 
 #if defined(_OPENMP)
 #include <omp.h>
+
+#include "palimpsa/detail/config.hpp"
 #endif
 
-namespace palimpsa::cpu {
+namespace palimpsa::inline PALIMPSA_ABI::cpu {
 
 /// How many threads `count` tasks will use when the caller allows `limit` (0 = no limit of its own).
 inline int thread_count(std::int64_t count, int limit) {

@@ -7,10 +7,11 @@
 #include <cstring>
 
 #include "palimpsa/cpu/head.hpp"
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/pack.hpp"
 #include "palimpsa/storage.hpp"
 
-namespace palimpsa::cpu {
+namespace palimpsa::inline PALIMPSA_ABI::cpu {
 
 /// `rows` channels from `first`, `step` apart, widened; zeros after them.
 template <class Pack, class Storage>

@@ -8,10 +8,11 @@
 #include "palimpsa/cpu/head.hpp"
 #include "palimpsa/cpu/rows.hpp"
 #include "palimpsa/cpu/solve.hpp"
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/recurrence.hpp"
 #include "palimpsa/workspace.hpp"
 
-namespace palimpsa::cpu {
+namespace palimpsa::inline PALIMPSA_ABI::cpu {
 
 /// Tokens a tile: 32 keys, queries and gates of K = 256 floats fill 96 KB at most, and tiles of 16 to 128 ran alike.
 inline constexpr std::int64_t tile_tokens = 32;

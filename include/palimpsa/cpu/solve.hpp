@@ -8,10 +8,11 @@
 #include <limits>
 
 #include "palimpsa/cpu/head.hpp"
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/lanes.hpp"
 #include "palimpsa/workspace.hpp"
 
-namespace palimpsa::cpu {
+namespace palimpsa::inline PALIMPSA_ABI::cpu {
 
 /// Λ = L Lᵀ in place, in the lower triangle of a column-major n×n matrix. False, half done, if a pivot j is below floor(j).
 ///

@@ -16,9 +16,10 @@
 #include <span>
 #include <string_view>
 
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/io/tensor.hpp"
 
-namespace palimpsa::io {
+namespace palimpsa::inline PALIMPSA_ABI::io {
 
 /// How far apart two tensors are.
 struct distance {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "palimpsa/arguments.hpp"
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/error.hpp"
 #include "palimpsa/io/case_data.hpp"
 #include "palimpsa/io/tensor.hpp"
@@ -20,7 +21,7 @@
 #include "palimpsa/shape.hpp"
 #include "palimpsa/storage.hpp"
 
-namespace palimpsa::io {
+namespace palimpsa::inline PALIMPSA_ABI::io {
 
 /// Tensors by the names that case_fields has.
 using named_tensors = std::map<std::string_view, case_tensor<double>>;

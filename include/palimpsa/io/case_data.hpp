@@ -10,9 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/io/tensor.hpp"
 
-namespace palimpsa::io {
+namespace palimpsa::inline PALIMPSA_ABI::io {
 
 /// Does v come as the value itself, to be weighted by beta in the write, or with its weight in it already?
 enum class value_weighting { likelihood, preweighted };

@@ -24,13 +24,14 @@
 #include <utility>
 #include <vector>
 
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/io/case_data.hpp"
 #include "palimpsa/io/convert.hpp"
 #include "palimpsa/io/file_error.hpp"
 #include "palimpsa/io/reader.hpp"
 #include "palimpsa/io/tensor.hpp"
 
-namespace palimpsa::io {
+namespace palimpsa::inline PALIMPSA_ABI::io {
 namespace detail {
 
 /// "a, b or c"

@@ -11,10 +11,11 @@
 #include <vector>
 
 #include "palimpsa/arguments.hpp"
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/io/case_call.hpp"
 #include "palimpsa/shape.hpp"
 
-namespace palimpsa::io {
+namespace palimpsa::inline PALIMPSA_ABI::io {
 namespace detail {
 
 /// Pool of 2N + 1 states. Those of sequence n lie in one of two slots, by turns.

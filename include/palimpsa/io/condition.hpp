@@ -18,9 +18,10 @@
 #include <limits>
 #include <vector>
 
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/io/case_data.hpp"
 
-namespace palimpsa::io {
+namespace palimpsa::inline PALIMPSA_ABI::io {
 namespace detail {
 
 /// A case as one head of one sequence sees it. The library has accepted its shapes.

@@ -14,10 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/io/file_error.hpp"
 #include "palimpsa/io/tensor.hpp"
 
-namespace palimpsa::io {
+namespace palimpsa::inline PALIMPSA_ABI::io {
 
 /// An IEEE-754 style binary format of at most 32 bits: sign, ExponentBits, MantissaBits.
 template <int ExponentBits, int MantissaBits> struct binary_format {

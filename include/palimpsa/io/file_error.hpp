@@ -7,7 +7,9 @@
 #include <string>
 #include <string_view>
 
-namespace palimpsa::io {
+#include "palimpsa/detail/config.hpp"
+
+namespace palimpsa::inline PALIMPSA_ABI::io {
 
 /// A file that cannot be read or written. what() names the file, the tensor or field, what was expected and what was
 /// given; it is plain ASCII apart from the file's own name, whatever bytes the file holds.

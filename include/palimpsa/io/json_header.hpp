@@ -19,10 +19,11 @@
 #include <utility>
 #include <vector>
 
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/io/file_error.hpp"
 #include "palimpsa/io/tensor.hpp"
 
-namespace palimpsa::io::detail {
+namespace palimpsa::inline PALIMPSA_ABI::io::detail {
 
 /// One tensor as the header describes it; offsets count from the end of the header, and nothing is checked against them
 /// yet.

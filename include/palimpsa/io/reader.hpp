@@ -18,11 +18,12 @@
 #include <utility>
 #include <vector>
 
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/io/file_error.hpp"
 #include "palimpsa/io/json_header.hpp"
 #include "palimpsa/io/tensor.hpp"
 
-namespace palimpsa::io {
+namespace palimpsa::inline PALIMPSA_ABI::io {
 namespace detail {
 
 inline constexpr std::uint64_t length_size = 8;  // bytes of the header's length

@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
-namespace palimpsa::io {
+#include "palimpsa/detail/config.hpp"
+
+namespace palimpsa::inline PALIMPSA_ABI::io {
 
 /// How a tensor fared.
 enum class verdict { ok, failed, skipped };

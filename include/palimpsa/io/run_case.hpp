@@ -7,6 +7,7 @@
 #include <string>
 #include <type_traits>
 
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/error.hpp"
 #include "palimpsa/execution.hpp"
 #include "palimpsa/io/case_call.hpp"
@@ -21,7 +22,7 @@
 #include "palimpsa/storage_eigen.hpp"
 #include "palimpsa/traits.hpp"
 
-namespace palimpsa::io {
+namespace palimpsa::inline PALIMPSA_ABI::io {
 
 /// What the verification of a rule has to know of it.
 struct rule_facts {

@@ -4,9 +4,10 @@
 
 #include <cstdint>
 
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/io/tensor.hpp"
 
-namespace palimpsa::io {
+namespace palimpsa::inline PALIMPSA_ABI::io {
 
 /// How the forward pass runs.
 enum class scan_path {

@@ -14,7 +14,9 @@
 #include <string_view>
 #include <vector>
 
-namespace palimpsa::io {
+#include "palimpsa/detail/config.hpp"
+
+namespace palimpsa::inline PALIMPSA_ABI::io {
 
 static_assert(std::endian::native == std::endian::little,
               "palimpsa::io: safetensors files are little-endian and this reader copies bytes as they are");

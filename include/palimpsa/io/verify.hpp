@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/error.hpp"
 #include "palimpsa/io/bounds.hpp"
 #include "palimpsa/io/case_call.hpp"
@@ -36,7 +37,7 @@
 #include "palimpsa/io/report.hpp"
 #include "palimpsa/io/run_case.hpp"
 
-namespace palimpsa::io {
+namespace palimpsa::inline PALIMPSA_ABI::io {
 
 /// Runs a case by one rule: run_case<Rule>, or the same on another device.
 using case_runner = std::function<named_tensors(case_file const&, run_options const&)>;

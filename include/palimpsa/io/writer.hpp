@@ -17,10 +17,11 @@
 #include <utility>
 #include <vector>
 
+#include "palimpsa/detail/config.hpp"
 #include "palimpsa/io/file_error.hpp"
 #include "palimpsa/io/tensor.hpp"
 
-namespace palimpsa::io {
+namespace palimpsa::inline PALIMPSA_ABI::io {
 namespace detail {
 
 /// Tensors in the order their bytes are written: wide elements first, then by name. The data starts at a multiple of 8,

@@ -4,8 +4,8 @@
 /// matters: 2 · V·K · 4 bytes in and out a head and state, so a block walks along the rows of a head with little more than the
 /// recurrence between a load and a store, and the next rows are on their way while these observe.
 
-#include "palimpsa/cuda/abi.cuh"
-#include "palimpsa/cuda/direct.hpp"
+#include "palimpsa/cuda/entry/abi.cuh"
+#include "palimpsa/cuda/sequential/direct.hpp"
 #include "palimpsa/cuda/execution.cuh"
 
 namespace palimpsa::cuda {

@@ -3,9 +3,9 @@
 /// The head stage of a full memory on the GPU: one block a head. J lies in shared memory where it fits, in device memory otherwise;
 /// the arithmetic and its order are the same.
 
-#include "palimpsa/cuda/abi.cuh"
+#include "palimpsa/cuda/entry/abi.cuh"
 #include "palimpsa/cuda/execution.cuh"
-#include "palimpsa/cuda/head_block.hpp"
+#include "palimpsa/cuda/sequential/head_block.hpp"
 
 namespace palimpsa::cuda {
 inline namespace PALIMPSA_CUDA_ABI {

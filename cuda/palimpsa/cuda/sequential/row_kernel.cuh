@@ -3,8 +3,8 @@
 /// The generic scan: any rule whose rows need nothing from each other, one block for some rows of one head, tokens in order.
 /// The phases are block.hpp's; this file adds threads, shared memory and barriers.
 
-#include "palimpsa/cuda/abi.cuh"
-#include "palimpsa/cuda/block.hpp"
+#include "palimpsa/cuda/entry/abi.cuh"
+#include "palimpsa/cuda/sequential/block.hpp"
 #include "palimpsa/cuda/execution.cuh"
 
 namespace palimpsa::cuda {

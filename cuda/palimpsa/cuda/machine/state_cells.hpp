@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "palimpsa/cuda/lanes.hpp"
-#include "palimpsa/cuda/task.hpp"
+#include "palimpsa/cuda/machine/lanes.hpp"
+#include "palimpsa/cuda/entry/task.hpp"
 #include "palimpsa/rule.hpp"
 
 namespace palimpsa::cuda {

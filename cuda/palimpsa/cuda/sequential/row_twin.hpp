@@ -12,11 +12,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "palimpsa/cuda/block.hpp"
-#include "palimpsa/cuda/direct.hpp"
-#include "palimpsa/cuda/head_block.hpp"
-#include "palimpsa/cuda/problem.hpp"
-#include "palimpsa/cuda/tuning.hpp"
+#include "palimpsa/cuda/sequential/block.hpp"
+#include "palimpsa/cuda/sequential/direct.hpp"
+#include "palimpsa/cuda/sequential/head_block.hpp"
+#include "palimpsa/cuda/entry/problem.hpp"
+#include "palimpsa/cuda/machine/tuning.hpp"
 
 namespace palimpsa::cuda {
 

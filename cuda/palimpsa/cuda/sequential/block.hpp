@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "palimpsa/cuda/lanes.hpp"
-#include "palimpsa/cuda/problem.hpp"
-#include "palimpsa/cuda/state_cells.hpp"
-#include "palimpsa/cuda/task.hpp"
+#include "palimpsa/cuda/machine/lanes.hpp"
+#include "palimpsa/cuda/entry/problem.hpp"
+#include "palimpsa/cuda/machine/state_cells.hpp"
+#include "palimpsa/cuda/entry/task.hpp"
 #include "palimpsa/recurrence.hpp"
 #include "palimpsa/storage.hpp"
 

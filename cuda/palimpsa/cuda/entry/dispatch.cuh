@@ -33,5 +33,5 @@ using implementation_of = implementation<How, transition_of<Rule>, read_of<Rule>
 
 }  // namespace palimpsa::cuda
 
-#include "palimpsa/cuda/generic_heads.cuh"
-#include "palimpsa/cuda/generic_rows.cuh"
+#include "palimpsa/cuda/sequential/generic_heads.cuh"
+#include "palimpsa/cuda/sequential/generic_rows.cuh"

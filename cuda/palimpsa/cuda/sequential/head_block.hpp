@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "palimpsa/cuda/conjugate_gradient.hpp"
-#include "palimpsa/cuda/problem.hpp"
+#include "palimpsa/cuda/sequential/conjugate_gradient.hpp"
+#include "palimpsa/cuda/entry/problem.hpp"
 #include "palimpsa/rule.hpp"
 #include "palimpsa/storage.hpp"
 

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "palimpsa/cuda/problem.hpp"
-#include "palimpsa/cuda/tuning.hpp"
+#include "palimpsa/cuda/entry/problem.hpp"
+#include "palimpsa/cuda/machine/tuning.hpp"
 
 namespace palimpsa::cuda {
 

@@ -3,8 +3,8 @@
 /// The one-token step, plainly: every thread takes its cells of the state, and its part of the token straight from the caller's memory,
 /// observes, and stores. No shared memory and no barrier. stream_kernel.cuh is the same for states that move 16 bytes at a time.
 
-#include "palimpsa/cuda/abi.cuh"
-#include "palimpsa/cuda/direct.hpp"
+#include "palimpsa/cuda/entry/abi.cuh"
+#include "palimpsa/cuda/sequential/direct.hpp"
 #include "palimpsa/cuda/execution.cuh"
 
 namespace palimpsa::cuda {

@@ -3,7 +3,7 @@
 /// Lanes for a group of GPU threads that share a row, and their twin on the host: the same cells, the same order of additions, one
 /// thread that plays all lanes. Tests run the twin; the kernels run the warp.
 
-#include "palimpsa/cuda/row_set.hpp"
+#include "palimpsa/cuda/machine/row_set.hpp"
 #include "palimpsa/detail/config.hpp"
 #include "palimpsa/recurrence.hpp"
 

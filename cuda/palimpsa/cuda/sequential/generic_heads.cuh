@@ -2,9 +2,9 @@
 /// @file
 /// cuda::sequential for a full memory: the head stage solves x = Λ⁻¹q for every token into the workspace, then rows read η·x.
 
-#include "palimpsa/cuda/dispatch.cuh"
-#include "palimpsa/cuda/generic_rows.cuh"
-#include "palimpsa/cuda/head_kernel.cuh"
+#include "palimpsa/cuda/entry/dispatch.cuh"
+#include "palimpsa/cuda/sequential/generic_rows.cuh"
+#include "palimpsa/cuda/sequential/head_kernel.cuh"
 #include "palimpsa/workspace.hpp"
 
 namespace palimpsa::cuda {

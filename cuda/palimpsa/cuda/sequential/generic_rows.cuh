@@ -3,10 +3,10 @@
 /// cuda::sequential for rules whose rows need nothing from the head: launches row_kernel (a scan), stream_kernel
 /// or direct_kernel (a step) with the tile that K asks for.
 
-#include "palimpsa/cuda/direct_kernel.cuh"
-#include "palimpsa/cuda/dispatch.cuh"
-#include "palimpsa/cuda/row_kernel.cuh"
-#include "palimpsa/cuda/stream_kernel.cuh"
+#include "palimpsa/cuda/sequential/direct_kernel.cuh"
+#include "palimpsa/cuda/entry/dispatch.cuh"
+#include "palimpsa/cuda/sequential/row_kernel.cuh"
+#include "palimpsa/cuda/sequential/stream_kernel.cuh"
 #include "palimpsa/workspace.hpp"
 
 namespace palimpsa::cuda {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "palimpsa/cuda/block.hpp"
+#include "palimpsa/cuda/sequential/block.hpp"
 
 namespace palimpsa::cuda {
 namespace detail {

@@ -28,14 +28,26 @@ matrix<Scalar> take_matrix(arena& memory, std::int64_t rows, std::int64_t column
   return {memory.take<Scalar>(rows * stride), stride};
 }
 
-/// `count` elements, `step` apart, widened; neighbours are a loop of their own, which compilers turn into vectors.
-template <class Scalar, class Storage>
-void widen(Storage const* from, std::int64_t step, std::int64_t count, Scalar* into) {
+/// into_i ← f(from_i, i) for `count` elements, `step` apart, widened. Neighbours are a loop of their own, which compilers turn into
+/// vectors.
+template <class Scalar, class Storage, class F>
+void widen(Storage const* from, std::int64_t step, std::int64_t count, Scalar* into, F f) {
   if (step == 1) {
-    for (std::int64_t i = 0; i < count; ++i) into[i] = static_cast<Scalar>(storage<Storage>::load(from[i]));
+    for (std::int64_t i = 0; i < count; ++i) into[i] = f(static_cast<Scalar>(storage<Storage>::load(from[i])), i);
   } else {
-    for (std::int64_t i = 0; i < count; ++i) into[i] = static_cast<Scalar>(storage<Storage>::load(from[i * step]));
+    for (std::int64_t i = 0; i < count; ++i) into[i] = f(static_cast<Scalar>(storage<Storage>::load(from[i * step])), i);
   }
+}
+
+/// Asks for row t of [tokens,channels] if there is one: the rows of a head lie apart, where no hardware looks ahead.
+template <class T>
+void expect([[maybe_unused]] plane<T> from, [[maybe_unused]] std::int64_t t, [[maybe_unused]] std::int64_t end,
+            [[maybe_unused]] std::int64_t columns) {
+#if defined(__GNUC__)
+  constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
+  if (t < end && from.column == 1)
+    for (std::int64_t i = 0; i < columns; i += line) __builtin_prefetch(&from(t, i));
+#endif
 }
 
 /// y ← factor · x, over whole packs.
@@ -95,27 +107,29 @@ class chunk_tokens {
     if constexpr (!per_key) alpha.stride = 1;
   }
 
-  /// Reads tokens [first, first + n) of a head, their queries excepted.
+  /// Reads tokens [first, first + n) of a head, their queries excepted. One tensor after the other: short loops keep more misses in
+  /// flight (all of a token at once took twice as long).
   void load(head_inputs<Storage, Scalar> const& in, std::int64_t first, std::int64_t n) {
     count = n;
+    for (std::int64_t t = 0; t < n; ++t) load_row(in.k, first, t, keys, key.row(t), key.stride);
+    for (std::int64_t t = 0; t < n; ++t) strength[t] = in.beta.present() ? in.beta(first + t, 0) : Scalar(1);
+    bool const per_channel = in.beta.column != 0;
     for (std::int64_t t = 0; t < n; ++t) {
-      fill(in.k, first + t, keys, key.row(t), key.stride, Scalar{});
-      fill(in.v, first + t, values, written.row(t), written.stride, Scalar{});
       Scalar* const b = beta.row(Rule::keeps_diagonal ? t : 0);
-      if (in.beta.present())
-        fill(in.beta, first + t, values, b, beta.stride, Scalar{});
-      else
-        std::fill_n(b, beta.stride, Scalar(1));
-      strength[t] = b[0];
-      Scalar* const u = written.row(t);
-      for (std::int64_t i = 0; i < values; ++i) u[i] = Rule::weighting_type::write(b[i], u[i]);
-      load_gates(in, first + t, alpha.row(t));
+      if (per_channel) {
+        load_row(in.beta, first, t, values, b, beta.stride);
+        load_written(in, first, t, [b](std::int64_t i) { return b[i]; });
+      } else {
+        load_written(in, first, t, [b = strength[t]](std::int64_t) { return b; });
+        if constexpr (Rule::keeps_diagonal) std::fill_n(b, beta.stride, strength[t]);
+      }
     }
+    for (std::int64_t t = 0; t < n; ++t) load_gates(in, first + t, alpha.row(t));
   }
 
   /// Reads their queries.
   void load_queries(head_inputs<Storage, Scalar> const& in, std::int64_t first) {
-    for (std::int64_t t = 0; t < count; ++t) fill(in.q, first + t, keys, query.row(t), query.stride, Scalar{});
+    for (std::int64_t t = 0; t < count; ++t) load_row(in.q, first, t, keys, query.row(t), query.stride);
   }
 
   /// spare_t ← x_t ⊙ Π_{r≤t} α_r, the decay from the chunk's start.
@@ -145,10 +159,22 @@ class chunk_tokens {
   }
 
  private:
+  static constexpr std::int64_t ahead = 8;  // rows; 4 and 16 ran alike
+
   template <class T>
-  static void fill(plane<T const> from, std::int64_t t, std::int64_t columns, Scalar* row, std::int64_t stride, Scalar rest) {
-    widen(&from(t, 0), from.column, columns, row);
-    std::fill(row + columns, row + stride, rest);
+  void load_row(plane<T const> from, std::int64_t first, std::int64_t t, std::int64_t columns, Scalar* row, std::int64_t stride) const {
+    expect(from, first + t + ahead, first + count, columns);
+    widen(&from(first + t, 0), from.column, columns, row, [](Scalar x, std::int64_t) { return x; });
+    std::fill(row + columns, row + stride, Scalar{});
+  }
+
+  template <class Beta>
+  void load_written(head_inputs<Storage, Scalar> const& in, std::int64_t first, std::int64_t t, Beta b) const {
+    Scalar* const row = written.row(t);
+    expect(in.v, first + t + ahead, first + count, values);
+    widen(&in.v(first + t, 0), in.v.column, values, row,
+          [b](Scalar v, std::int64_t i) { return Rule::weighting_type::write(b(i), v); });
+    std::fill(row + values, row + written.stride, Scalar{});
   }
 
   void load_gates(head_inputs<Storage, Scalar> const& in, std::int64_t t, Scalar* row) const {

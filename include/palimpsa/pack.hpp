@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "palimpsa/detail/config.hpp"
+#include "palimpsa/elementwise.hpp"
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
@@ -17,10 +18,25 @@ namespace palimpsa::inline PALIMPSA_ABI {
 /// Bytes of the widest vector register the translation unit is compiled for.
 inline constexpr std::size_t vector_bytes = PALIMPSA_VECTOR_BYTES;
 
+template <class S, int N>
+struct pack;
+
+/// A truth a lane: what comparing packs gives. For select().
+template <class S, int N>
+struct pack_truth : detail::truth_a_row {
+  using native = decltype(typename pack<S, N>::native{} < typename pack<S, N>::native{});  ///< integers, all bits or none
+  native lanes;  ///< the answers
+
+  /// x where it holds, y elsewhere.
+  PALIMPSA_INLINE pack<S, N> choose(pack<S, N> x, pack<S, N> y) const { return {lanes ? x.lanes : y.lanes}; }
+};
+
 /// N scalars of type S with lane-wise arithmetic. Aligned to its size; N·sizeof(S) is a power of two.
 template <class S, int N>
 struct pack {
   using native __attribute__((vector_size(N * sizeof(S)))) = S;  ///< the compiler's vector type
+  using scalar = S;  ///< one row
+  using truth = pack_truth<S, N>;  ///< of a comparison
   native lanes;  ///< the values
 
   /// Number of rows.
@@ -37,12 +53,34 @@ struct pack {
   PALIMPSA_INLINE friend pack operator/(pack a, pack b) { return {a.lanes / b.lanes}; }
   PALIMPSA_INLINE friend pack operator+(pack a, S b) { return {a.lanes + b}; }
   PALIMPSA_INLINE friend pack operator+(S a, pack b) { return {a + b.lanes}; }
+  PALIMPSA_INLINE friend pack operator-(pack a, S b) { return {a.lanes - b}; }
   PALIMPSA_INLINE friend pack operator-(S a, pack b) { return {a - b.lanes}; }
   PALIMPSA_INLINE friend pack operator*(S a, pack b) { return {a * b.lanes}; }
   PALIMPSA_INLINE friend pack operator*(pack a, S b) { return {a.lanes * b}; }
+  PALIMPSA_INLINE friend pack operator/(pack a, S b) { return {a.lanes / b}; }
   PALIMPSA_INLINE friend pack operator/(S a, pack b) { return {a / b.lanes}; }
   PALIMPSA_INLINE friend pack operator-(pack a) { return {-a.lanes}; }
+  PALIMPSA_INLINE friend truth operator<(pack a, pack b) { return {{}, a.lanes < b.lanes}; }
+  PALIMPSA_INLINE friend truth operator<=(pack a, pack b) { return {{}, a.lanes <= b.lanes}; }
+  PALIMPSA_INLINE friend truth operator<(pack a, S b) { return a < broadcast(b); }
+  PALIMPSA_INLINE friend truth operator<(S a, pack b) { return broadcast(a) < b; }
+  PALIMPSA_INLINE friend truth operator<=(pack a, S b) { return a <= broadcast(b); }
+  PALIMPSA_INLINE friend truth operator<=(S a, pack b) { return broadcast(a) <= b; }
+  PALIMPSA_INLINE friend truth operator>(pack a, pack b) { return b < a; }
+  PALIMPSA_INLINE friend truth operator>(pack a, S b) { return b < a; }
+  PALIMPSA_INLINE friend truth operator>(S a, pack b) { return b < a; }
+  PALIMPSA_INLINE friend truth operator>=(pack a, pack b) { return b <= a; }
+  PALIMPSA_INLINE friend truth operator>=(pack a, S b) { return b <= a; }
+  PALIMPSA_INLINE friend truth operator>=(S a, pack b) { return b <= a; }
   /// @}
+
+  /// f of every lane.
+  template <class F>
+  PALIMPSA_INLINE pack map(F f) const {
+    pack r = *this;
+    for (int i = 0; i < N; ++i) r.lanes[i] = f(lanes[i]);
+    return r;
+  }
 
   /// Lane i, to read.
   PALIMPSA_INLINE S operator[](int i) const { return lanes[i]; }

@@ -5,6 +5,7 @@
 // The recurrence, and what it is made of.
 #include "palimpsa/recurrence.hpp"  // THE recurrence: forget, write, read
 #include "palimpsa/rule.hpp"        // a rule = a point on five axes
+#include "palimpsa/elementwise.hpp" // what the body of a policy of your own may say
 #include "palimpsa/traits.hpp"      // the algebra that follows from the point
 
 // Named points.

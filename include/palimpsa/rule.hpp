@@ -22,6 +22,14 @@ struct rule {
                 "palimpsa::rule: an evidence policy needs sees_all, seen(own, all) and slope(own, all); see policies/evidence.hpp");
   static_assert(gain_policy<Gain>,
                 "palimpsa::rule: a gain policy needs sees_all, at(lanes, own, all) and slope(lanes, own, all); see policies/gain.hpp");
+  static_assert(!evidence_policy<Evidence> || declares_sees_all<Evidence>,
+                "palimpsa::rule: sees_all of an evidence policy must be a static constexpr bool: whether seen reads the sum over the keys");
+  static_assert(!gain_policy<Gain> || declares_sees_all<Gain>,
+                "palimpsa::rule: sees_all of a gain policy must be a static constexpr bool: whether at reads the sum over the keys");
+  static_assert(detail::honest_evidence<Evidence>,
+                "palimpsa::rule: seen(own, all) of this evidence policy changes with all, but its sees_all is false: all would be zero");
+  static_assert(detail::honest_gain<Gain>,
+                "palimpsa::rule: at(lanes, own, all) of this gain policy changes with all, but its sees_all is false: all would be zero");
   static_assert(forget_policy<Forget>,
                 "palimpsa::rule: a forget policy needs scope, retain(log_decay) and slope(log_decay, alpha); see policies/forget.hpp");
   static_assert(weighting_policy<Weighting>,

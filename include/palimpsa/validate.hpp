@@ -219,10 +219,30 @@ void require_scale(double scale) {
 
 }  // namespace detail
 
+/// What the compiler could not tell of policies whose members are no constant expressions, looked at once a rule: that one which says it
+/// does not read the sum over the keys does not.
+/// @throws unsupported_error
+template <any_rule Rule>
+void check_policies() {
+  using gain = typename Rule::gain_type;
+  using evidence = typename Rule::evidence_type;
+  if constexpr (!detail::evaluates_at_compile_time<gain, detail::gain_of>) {
+    static bool const kept = detail::keeps_to_sees_all<gain, detail::gain_of>();
+    if (!kept)
+      throw unsupported_error("at(lanes, own, all) of this rule's gain policy changes with all, but its sees_all is false: all would be zero");
+  }
+  if constexpr (!detail::evaluates_at_compile_time<evidence, detail::evidence_of>) {
+    static bool const kept = detail::keeps_to_sees_all<evidence, detail::evidence_of>();
+    if (!kept)
+      throw unsupported_error("seen(own, all) of this rule's evidence policy changes with all, but its sees_all is false: all would be zero");
+  }
+}
+
 /// Checks everything of a scan's inputs that does not need their contents, and returns the sizes.
 /// @throws argument_error  naming the tensor, what was expected and what was given
 template <any_rule Rule, class Storage, class Scalar>
 scan_shape check_shapes(scan_inputs<Storage, Scalar> const& in) {
+  check_policies<Rule>();
   scan_shape s = detail::shape_of_tokens<Storage>(in.q, in.k, in.v);
   if (in.cu_seqlens.present()) {
     if (s.batch != 1) throw argument_error("q", "B = 1 with cu_seqlens", "B = " + std::to_string(s.batch));
@@ -259,7 +279,7 @@ void check_shapes(scan_inputs<Storage, Scalar> const& in, scan_cotangents<Storag
   if (up.grad_out.present())
     detail::require("grad_out", up.grad_out, "[B,T,HV,V]", {s.batch, s.tokens, s.value_heads, s.values});
   if (Rule::keeps_full && up.grad_out_variance.present())
-    throw argument_error("grad_out_variance", "absent: the variance of a full memory has no gradient",
+    throw argument_error("grad_out_variance", "absent: the gradient of a full memory's variance is not offered",
                          shape_text(up.grad_out_variance));
   detail::require_variance<Rule>("grad_out_variance", up.grad_out_variance, s);
   detail::require_eta("grad_final_eta", up.grad_final_eta, s, s.sequences);
@@ -299,6 +319,7 @@ void check_shapes(scan_inputs<Storage, Scalar> const& in, scan_cotangents<Storag
 /// @throws argument_error
 template <any_rule Rule, class Storage, class Scalar>
 scan_shape check_shapes(step_arguments<Storage, Scalar> const& a) {
+  check_policies<Rule>();
   scan_shape const s = detail::shape_of_tokens<Storage>(a.q, a.k, a.v);
   detail::require_beta<Rule>("beta", a.beta, s);
   detail::require_gate<Rule>("log_decay", a.log_decay, s);

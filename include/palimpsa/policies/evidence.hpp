@@ -6,6 +6,7 @@
 ///   sees_all                    whether it needs k·m, a sum over the keys (costs one reduction per row)
 ///   seen(own, all)              c_j from own = k_j m_j and all = k·m
 ///   slope(own, all)             {∂c_j/∂own, ∂c_j/∂all}, used by the backward pass only
+/// elementwise.hpp has comparisons, select, minimum, maximum and exp for them.
 
 #include "palimpsa/detail/config.hpp"
 #include "palimpsa/policies/slopes.hpp"
@@ -18,12 +19,12 @@ struct nothing {
   static constexpr bool sees_all = false;
   /// c_j = 0.
   template <class T>
-  PALIMPSA_HD static T seen(T, T) {
+  PALIMPSA_HD static constexpr T seen(T, T) {
     return T{};
   }
   /// Both zero.
   template <class T>
-  PALIMPSA_HD static slopes<T> slope(T, T) {
+  PALIMPSA_HD static constexpr slopes<T> slope(T, T) {
     return {T{}, T{}};
   }
 };
@@ -34,12 +35,12 @@ struct diagonal {
   static constexpr bool sees_all = false;
   /// c_j = k_j m_j.
   template <class T>
-  PALIMPSA_HD static T seen(T own, T) {
+  PALIMPSA_HD static constexpr T seen(T own, T) {
     return own;
   }
   /// {1, 0}.
   template <class T>
-  PALIMPSA_HD static slopes<T> slope(T, T) {
+  PALIMPSA_HD static constexpr slopes<T> slope(T, T) {
     return {unit<T>(), T{}};
   }
 };
@@ -50,12 +51,12 @@ struct full {
   static constexpr bool sees_all = true;
   /// c_j = k·m.
   template <class T>
-  PALIMPSA_HD static T seen(T, T all) {
+  PALIMPSA_HD static constexpr T seen(T, T all) {
     return all;
   }
   /// {0, 1}.
   template <class T>
-  PALIMPSA_HD static slopes<T> slope(T, T) {
+  PALIMPSA_HD static constexpr slopes<T> slope(T, T) {
     return {T{}, unit<T>()};
   }
 };

@@ -6,6 +6,7 @@
 ///   sees_all                    whether it needs β kᵀR⁻¹k, a sum over the keys
 ///   at(lanes, own, all)         s_j from own = β k_j²/R_j and all = β kᵀR⁻¹k, both ≥ 0; lanes.reciprocal(x) divides
 ///   slope(lanes, own, all)      {∂s_j/∂own, ∂s_j/∂all}, used by the backward pass only
+/// elementwise.hpp has comparisons, select, minimum, maximum and exp for them.
 
 #include "palimpsa/detail/config.hpp"
 #include "palimpsa/policies/slopes.hpp"
@@ -18,12 +19,12 @@ struct plain {
   static constexpr bool sees_all = false;
   /// s_j = 1.
   template <class Lanes, class T>
-  PALIMPSA_HD static T at(Lanes, T, T) {
+  PALIMPSA_HD static constexpr T at(Lanes, T, T) {
     return unit<T>();
   }
   /// Both zero.
   template <class Lanes, class T>
-  PALIMPSA_HD static slopes<T> slope(Lanes, T, T) {
+  PALIMPSA_HD static constexpr slopes<T> slope(Lanes, T, T) {
     return {T{}, T{}};
   }
 };
@@ -34,12 +35,12 @@ struct elementwise {
   static constexpr bool sees_all = false;
   /// s_j = 1/(1 + own).
   template <class Lanes, class T>
-  PALIMPSA_HD static T at(Lanes lanes, T own, T) {
+  PALIMPSA_HD static constexpr T at(Lanes lanes, T own, T) {
     return lanes.reciprocal(1 + own);
   }
   /// {-s², 0}.
   template <class Lanes, class T>
-  PALIMPSA_HD static slopes<T> slope(Lanes lanes, T own, T) {
+  PALIMPSA_HD static constexpr slopes<T> slope(Lanes lanes, T own, T) {
     T const s = lanes.reciprocal(1 + own);
     return {-(s * s), T{}};
   }
@@ -51,12 +52,12 @@ struct exact {
   static constexpr bool sees_all = true;
   /// s_j = 1/(1 + all).
   template <class Lanes, class T>
-  PALIMPSA_HD static T at(Lanes lanes, T, T all) {
+  PALIMPSA_HD static constexpr T at(Lanes lanes, T, T all) {
     return lanes.reciprocal(1 + all);
   }
   /// {0, -s²}.
   template <class Lanes, class T>
-  PALIMPSA_HD static slopes<T> slope(Lanes lanes, T, T all) {
+  PALIMPSA_HD static constexpr slopes<T> slope(Lanes lanes, T, T all) {
     T const s = lanes.reciprocal(1 + all);
     return {T{}, -(s * s)};
   }

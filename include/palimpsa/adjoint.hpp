@@ -20,11 +20,22 @@
 /// (Through μ (prior + J') the terms of dη' would meet in dprior with opposite signs, and all but a share `own` of them would cancel.)
 /// Where nothing is remembered r = 1 and η' = μ = w: g stands for g (1 + own), and no R and no J.
 ///
+/// The same with the exact gain (h = ∂loss/∂μ = g (prior + J') + y q;  A = Σ h k r;  o = Σ_{i≠j} own_i,  kept = s (1 + o);
+/// G = dJ' + μ g, the slope along J' at a fixed mean; _ marks a sum over the other keys), without differences of nearly equal numbers:
+///
+///     c = k·m  dm = kept h - s β k A_                   dk = s r d dm - s β A μ + 2 β k G
+///              ρ = -s (o own g + (1 + o) y q r - s⁻¹ r s β k A_),     which is g - r dm
+///     c = k m  dm = kept h                              dk = s r (kept h d - β k h μ - 2 s β k D_) + 2 β k G,   D = Σ h k r d
+///              ρ = -(s o own g + kept y q r)            and s² own r D_ on top of dprior
+///     both     du = s A      dβ = s² Σ h k r ((∂u/∂β - c) + Σ k² r · (β ∂u/∂β - u)) + Σ k² G
+///              dprior = Σ μ ρ - e      dη = α r dm      dJ = α (dJ' + dprior)      dα = Σ r dm η + (dJ' + dprior) J
+///
 /// The write as a bare sum (rule::adds; after the token, r = 1/(prior + J'), μ = η' r):
 ///
 ///     read     dη' += y q r           dJ' -= e,  dprior -= e,  e = (y q r) μ + z (q r)²
 ///              dq = y μ + 2 z q r
-///     write    du = Σ dη' k           dβ += Σ dJ' k²           dk = dη' u + 2 β k dJ'
+///     write    du = Σ dη' k           dk = dη' u + 2 β k dJ'
+///              dβ = Σ dη' k r (R ∂u/∂β - k αη + k² (β ∂u/∂β - u)) + k² G,   which is Σ dη' k ∂u/∂β + k² dJ'
 ///     forget   dη = α dη'             dJ = α dJ'               dα = Σ (dη' η + dJ' J)
 ///
 /// Old states are handed in, never recovered by dividing by α, so that gates down to -inf lose nothing. r² is never formed: 1/R² can
@@ -33,6 +44,7 @@
 #include <type_traits>
 
 #include "palimpsa/detail/config.hpp"
+#include "palimpsa/fused.hpp"
 #include "palimpsa/policies/evidence.hpp"
 #include "palimpsa/policies/gain.hpp"
 #include "palimpsa/recurrence.hpp"
@@ -68,6 +80,36 @@ struct row_cotangent {
 
 namespace detail {
 
+/// Two sums that are taken in one walk over the keys.
+template <class T>
+struct two_sums {
+  T first;   ///< one
+  T second;  ///< the other
+  /// Over disjoint keys.
+  PALIMPSA_HD PALIMPSA_INLINE friend two_sums operator+(two_sums a, two_sums b) {
+    return {a.first + b.first, a.second + b.second};
+  }
+};
+
+/// What the token's value and β make of the write, and how: u, ∂u/∂β and β ∂u/∂β - u.
+template <class T>
+struct weighted_value {
+  T u;       ///< what is written
+  T slope;   ///< ∂u/∂β
+  T excess;  ///< β ∂u/∂β - u, exactly 0 where u is proportional to β
+};
+
+/// The weighted value of a row.
+template <class Weighting, class T>
+PALIMPSA_HD PALIMPSA_INLINE weighted_value<T> weigh(T beta, T v) {
+  T const u = Weighting::write(beta, v), slope = Weighting::slope_beta(beta, v);
+  if constexpr (requires { Weighting::excess(beta, v); }) {
+    return {u, slope, Weighting::excess(beta, v)};
+  } else {
+    return {u, slope, fused(beta, slope, -u)};
+  }
+}
+
 /// Whether a policy can have a slope along its first argument. Where it has none the terms vanish from the code: a compiler must not
 /// drop 0·x by itself, and kept them at a sixth of the time of Gated DeltaNet. Along the second, sees_all says it.
 template <class Policy>
@@ -81,37 +123,46 @@ inline constexpr bool sees_own<gain::plain> = false;
 template <>
 inline constexpr bool sees_own<gain::exact> = false;
 
+/// Whether dα is wanted as a sum over the keys.
+template <class Rule>
+inline constexpr bool sums_alpha = Rule::forget_type::scope != gate_scope::key;
+
 /// The write as a bare sum, in reverse. Returns du in place of dv.
 template <class Rule, bool Variance, class Lanes, class T, class S, class Emit>
-PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> add_adjoint(Lanes lanes, row_state<T> before, row_state<T> after, T* d_eta,
-                                                         T* d_J, token<S> x, T u, T beta, S prior, read_cotangent<T> y, Emit emit) {
+PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> add_adjoint(Lanes lanes, row_state<T> before, row_state<T> after, T* d_eta, T* d_J,
+                                                         token<S> x, weighted_value<T> w, T beta, S prior, read_cotangent<T> y,
+                                                         Emit emit) {
   T const twice_beta = beta + beta;
-  return lanes.template sum<row_cotangent<T>>([=](int j) PALIMPSA_INLINE_LAMBDA {
+  return lanes.template sum<row_cotangent<T>>([=](int j, row_cotangent<T> row) PALIMPSA_INLINE_LAMBDA {
     S const a = retained<Rule>(x, j), k = x.key[j], q = x.query[j];
-    row_cotangent<T> row{};
     if constexpr (Rule::keeps_diagonal) {
       T const r = lanes.reciprocal(prior + after.J[j]);
       T const mu = after.eta[j] * r, pulled = y.mean * q * r;
-      T e = pulled * mu, dq = y.mean * mu;
+      T const g = fused(y.mean * q, r, d_eta[j]);
+      T h = fused(-pulled, mu, d_J[j]), dq = y.mean * mu;
+      T square = fused(d_eta[j], mu, d_J[j]);  // G, to which the read of a mean adds nothing
+      row.prior = fused(-pulled, mu, row.prior);
       if constexpr (Variance) {
-        T const spread = y.variance * (q * r);
-        e = e + spread * (q * r);
-        dq = dq + 2 * spread;
+        T const scaled = q * r, spread = y.variance * scaled;
+        h = fused(-spread, scaled, h);
+        square = fused(-spread, scaled, square);
+        row.prior = fused(-spread, scaled, row.prior);
+        dq = fused(spread, S(2), dq);
       }
-      T const g = d_eta[j] + pulled, h = d_J[j] - e, h_k = h * k;
-      T const d_alpha = g * before.eta[j] + h * before.J[j];
-      row.prior = -e;
-      row.beta = h_k * k;
-      row.v = g * k;
-      if constexpr (Rule::forget_type::scope != gate_scope::key) row.alpha = d_alpha;
-      emit(j, dq, g * u + twice_beta * h_k, d_alpha);
+      T missed = fused(fused(a, before.J[j], prior), w.slope, -k * (a * before.eta[j]));  // (∂u/∂β - k μ)/r
+      missed = fused(k, k * w.excess, missed);
+      row.v = fused(g, k, row.v);
+      row.beta = fused(k * missed * r, g, fused(square * k, k, row.beta));
+      T const d_alpha = fused(g, before.eta[j], h * before.J[j]);
+      if constexpr (sums_alpha<Rule>) row.alpha = row.alpha + d_alpha;
+      emit(j, dq, fused(g, w.u, twice_beta * (h * k)), d_alpha);
       d_J[j] = a * h;
       d_eta[j] = a * g;
     } else {
-      T const g = d_eta[j] + y.mean * q, d_alpha = g * before.eta[j];
-      row.v = g * k;
-      if constexpr (Rule::forget_type::scope != gate_scope::key) row.alpha = d_alpha;
-      emit(j, y.mean * after.eta[j], g * u, d_alpha);
+      T const g = fused(y.mean, q, d_eta[j]);
+      row.v = fused(g, k, row.v);
+      if constexpr (sums_alpha<Rule>) row.alpha = fused(g, before.eta[j], row.alpha);
+      emit(j, y.mean * after.eta[j], g * w.u, g * before.eta[j]);
       d_eta[j] = a * g;
     }
     return row;
@@ -147,16 +198,18 @@ PALIMPSA_HD PALIMPSA_INLINE auto recall(Lanes lanes, row_state<T> before, row_st
   return [=](int j, T prediction, T total) PALIMPSA_INLINE_LAMBDA {
     S const a = retained<Rule>(x, j), k = x.key[j];
     auto const fill = [=](auto r) PALIMPSA_INLINE_LAMBDA {
-      T const e = a * before.eta[j], m = e * r, own = beta * (k * k * r);
-      T const c = Rule::evidence_type::seen(k * m, prediction), s = Rule::gain_type::at(lanes, own, total), d = u - beta * c;
+      T const e = a * before.eta[j];
+      T m = e, own = beta * (k * k);
+      if constexpr (Rule::keeps_diagonal) m = e * r, own = beta * (k * k * r);
+      T const c = Rule::evidence_type::seen(k * m, prediction), s = Rule::gain_type::at(lanes, own, total), d = fused(-beta, c, u);
       if constexpr (Rule::keeps_diagonal) {
-        return cell<T, decltype(r)>{r, m, own, c, s, d, e + s * k * d, d_eta[j] * (1 + own) + y * x.query[j] * r};
+        return cell<T, decltype(r)>{r, m, own, c, s, d, fused(s * k, d, e), fused(d_eta[j], own, fused(y * x.query[j], r, d_eta[j]))};
       } else {
-        return cell<T, decltype(r)>{r, m, own, c, s, d, after.eta[j], d_eta[j] + y * x.query[j]};
+        return cell<T, decltype(r)>{r, m, own, c, s, d, after.eta[j], fused(y, x.query[j], d_eta[j])};
       }
     };
     if constexpr (Rule::keeps_diagonal) {
-      return fill(lanes.reciprocal(prior + a * before.J[j]));
+      return fill(lanes.reciprocal(fused(a, before.J[j], prior)));
     } else {
       return fill(S(1));
     }
@@ -174,18 +227,21 @@ inline constexpr bool sums_at_once =
 
 /// k·m and β kᵀR⁻¹k.
 template <class Rule, class Lanes, class T, class S, class Recall>
-PALIMPSA_HD PALIMPSA_INLINE answer<T, true> looked_at(Lanes lanes, token<S> x, T beta, Recall at) {
+PALIMPSA_HD PALIMPSA_INLINE two_sums<T> looked_at(Lanes lanes, token<S> x, T beta, Recall at) {
   constexpr bool both = Rule::evidence_type::sees_all && Rule::gain_type::sees_all;
-  auto const k_m = [=](int j) PALIMPSA_INLINE_LAMBDA { return x.key[j] * at(j, T{}, T{}).m; };
-  auto const k_k_r = [=](int j) PALIMPSA_INLINE_LAMBDA { return x.key[j] * x.key[j] * at(j, T{}, T{}).r; };
+  auto const k_m = [=](int j, T sum) PALIMPSA_INLINE_LAMBDA { return fused(x.key[j], at(j, T{}, T{}).m, sum); };
+  auto const k_k_r = [=](int j, auto sum) PALIMPSA_INLINE_LAMBDA {
+    return fused(x.key[j] * at(j, T{}, T{}).r, x.key[j], sum);
+  };
   T prediction{}, total{};
   if constexpr (both && Rule::keeps_diagonal) {  // a division a cell: one walk
-    auto const sums = lanes.template sum<answer<T, true>>(
-        [=](int j) PALIMPSA_INLINE_LAMBDA { return answer<T, true>{k_m(j), k_k_r(j)}; });
-    return {sums.mean, beta * sums.variance};
+    auto const sums = lanes.template sum<two_sums<T>>([=](int j, two_sums<T> sum) PALIMPSA_INLINE_LAMBDA {
+      return two_sums<T>{k_m(j, sum.first), k_k_r(j, sum.second)};
+    });
+    return {sums.first, beta * sums.second};
   }
   if constexpr (Rule::evidence_type::sees_all) prediction = lanes.template sum<T>(k_m);
-  if constexpr (Rule::gain_type::sees_all) total = beta * lanes.template sum<decltype(k_k_r(0))>(k_k_r);
+  if constexpr (Rule::gain_type::sees_all) total = beta * lanes.template sum<decltype(k_k_r(0, S{}))>(k_k_r);
   return {prediction, total};
 }
 
@@ -195,35 +251,35 @@ PALIMPSA_HD PALIMPSA_INLINE correction_sums<T> sums_of(Lanes lanes, T const* eta
   using evidence = typename Rule::evidence_type;
   using gain = typename Rule::gain_type;
   if constexpr (sums_at_once<Rule>) {
-    auto const sums = lanes.template sum<answer<T, true>>([=](int j) PALIMPSA_INLINE_LAMBDA {
+    auto const sums = lanes.template sum<two_sums<T>>([=](int j, two_sums<T> sum) PALIMPSA_INLINE_LAMBDA {
       auto const z = at(j, T{}, T{});
-      return answer<T, true>{x.key[j] * (one_gate<Rule> ? eta[j] : z.m), z.d_w * z.s * x.key[j]};
+      return two_sums<T>{fused(x.key[j], one_gate<Rule> ? eta[j] : z.m, sum.first), fused(z.d_w * z.s, x.key[j], sum.second)};
     });
-    T const prediction = one_gate<Rule> ? x.alpha[0] * sums.mean : sums.mean;
-    return {prediction, T{}, -beta * sums.variance, T{}, sums.variance};
+    T const prediction = one_gate<Rule> ? x.alpha[0] * sums.first : sums.first;
+    return {prediction, T{}, -beta * sums.second, T{}, sums.second};
   } else {
     auto const known = looked_at<Rule>(lanes, x, beta, at);
-    T const prediction = known.mean, total = known.variance;
-    auto const through_prediction = [=](auto const& z, S k) PALIMPSA_INLINE_LAMBDA {
-      return z.d_w * z.s * k * evidence::slope(k * z.m, prediction).all;
+    T const prediction = known.first, total = known.second;
+    auto const through_prediction = [=](auto const& z, S k, T sum) PALIMPSA_INLINE_LAMBDA {
+      return fused(z.d_w * z.s * k, evidence::slope(k * z.m, prediction).all, sum);
     };
-    auto const through_total = [=](auto const& z, S k) PALIMPSA_INLINE_LAMBDA {
-      return z.d_w * k * z.d * gain::slope(lanes, z.own, total).all;
+    auto const through_total = [=](auto const& z, S k, T sum) PALIMPSA_INLINE_LAMBDA {
+      return fused(z.d_w * k * z.d, gain::slope(lanes, z.own, total).all, sum);
     };
     T d_prediction{}, d_total{};
     if constexpr (evidence::sees_all && gain::sees_all) {
-      auto const sums = lanes.template sum<answer<T, true>>([=](int j) PALIMPSA_INLINE_LAMBDA {
+      auto const sums = lanes.template sum<two_sums<T>>([=](int j, two_sums<T> sum) PALIMPSA_INLINE_LAMBDA {
         auto const z = at(j, prediction, total);
-        return answer<T, true>{through_prediction(z, x.key[j]), through_total(z, x.key[j])};
+        return two_sums<T>{through_prediction(z, x.key[j], sum.first), through_total(z, x.key[j], sum.second)};
       });
-      d_prediction = sums.mean;
-      d_total = sums.variance;
+      d_prediction = sums.first;
+      d_total = sums.second;
     } else if constexpr (evidence::sees_all) {
       d_prediction = lanes.template sum<T>(
-          [=](int j) PALIMPSA_INLINE_LAMBDA { return through_prediction(at(j, prediction, total), x.key[j]); });
+          [=](int j, T sum) PALIMPSA_INLINE_LAMBDA { return through_prediction(at(j, prediction, total), x.key[j], sum); });
     } else if constexpr (gain::sees_all) {
       d_total = lanes.template sum<T>(
-          [=](int j) PALIMPSA_INLINE_LAMBDA { return through_total(at(j, prediction, total), x.key[j]); });
+          [=](int j, T sum) PALIMPSA_INLINE_LAMBDA { return through_total(at(j, prediction, total), x.key[j], sum); });
     }
     return {prediction, total, -beta * d_prediction, d_total, T{}};
   }
@@ -232,56 +288,191 @@ PALIMPSA_HD PALIMPSA_INLINE correction_sums<T> sums_of(Lanes lanes, T const* eta
 /// The write as a correction of the mean, in reverse. Returns du in place of dv.
 template <class Rule, bool Variance, class Lanes, class T, class S, class Emit>
 PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> correct_adjoint(Lanes lanes, row_state<T> before, row_state<T> after, T* d_eta,
-                                                             T* d_J, token<S> x, T u, T beta, S prior, read_cotangent<T> y,
-                                                             Emit emit) {
+                                                             T* d_J, token<S> x, weighted_value<T> w, T beta, S prior,
+                                                             read_cotangent<T> y, Emit emit) {
   using evidence = typename Rule::evidence_type;
   using gain = typename Rule::gain_type;
   constexpr bool own_gain = sees_own<gain>, own_evidence = sees_own<evidence>;
   constexpr bool through_own = own_gain || gain::sees_all || Rule::keeps_diagonal;
-  auto const at = recall<Rule>(lanes, before, after, d_eta, x, u, beta, prior, y.mean);
+  auto const at = recall<Rule>(lanes, before, after, d_eta, x, w.u, beta, prior, y.mean);
   auto const sums = sums_of<Rule>(lanes, before.eta, x, beta, at);
   T const prediction = sums.prediction, total = sums.total, d_prediction = sums.d_prediction, d_total = sums.d_total;
 
-  row_cotangent<T> all = lanes.template sum<row_cotangent<T>>([=](int j) PALIMPSA_INLINE_LAMBDA {
+  row_cotangent<T> all = lanes.template sum<row_cotangent<T>>([=](int j, row_cotangent<T> row) PALIMPSA_INLINE_LAMBDA {
     S const a = retained<Rule>(x, j), k = x.key[j], q = x.query[j];
     auto const z = at(j, prediction, total);
     T const mu = z.w * z.r, moved = z.d_w * k, d_u = moved * z.s;
     T seen = d_prediction, down = d_total, square{};  // square: with respect to k², over β
-    if constexpr (own_evidence) seen = seen - beta * d_u * evidence::slope(k * z.m, prediction).own;
-    if constexpr (own_gain) down = down + moved * z.d * gain::slope(lanes, z.own, total).own;
-    if constexpr (Rule::keeps_diagonal) down = down + d_eta[j] * z.w;
-    if constexpr (through_own) square = z.r * down;
-    T const e = z.d_w + (k * z.r) * seen;  // with respect to αη
-    T const through_m = one_gate<Rule> && !own_evidence ? before.eta[j] * (a * seen) : z.m * seen;
-    T dq = y.mean * mu, dk = z.d_w * z.s * z.d + through_m, d_alpha = e * before.eta[j];
-    row_cotangent<T> row{};
+    if constexpr (own_evidence) seen = fused(-beta * d_u, evidence::slope(k * z.m, prediction).own, seen);
+    if constexpr (own_gain) down = fused(moved * z.d, gain::slope(lanes, z.own, total).own, down);
+    if constexpr (Rule::keeps_diagonal) down = fused(d_eta[j], z.w, down);
+    if constexpr (through_own) square = down * z.r;
+    T const e = fused(k * z.r, seen, z.d_w);  // with respect to αη
+    T dq = y.mean * mu, dk{};
+    if constexpr (one_gate<Rule> && !own_evidence)
+      dk = fused(z.d_w * z.s, z.d, before.eta[j] * (a * seen));
+    else
+      dk = fused(z.d_w * z.s, z.d, z.m * seen);
+    T d_alpha = e * before.eta[j];
     if constexpr (Rule::keeps_diagonal) {
-      T const d_R = -(z.r * (y.mean * q * mu + z.own * down + z.m * (k * seen)));
+      T const through_R = fused(y.mean * q, mu, fused(z.own, down, z.m * (k * seen)));
       T h = d_J[j];
-      row.prior = d_R;
+      row.prior = fused(-z.r, through_R, row.prior);
       if constexpr (Variance) {
         T const scaled = q * lanes.reciprocal(prior + after.J[j]), spread = y.variance * scaled;
-        h = h - spread * scaled;
-        row.prior = row.prior - spread * scaled;
-        dq = dq + 2 * spread;
+        h = fused(-spread, scaled, h);
+        row.prior = fused(-spread, scaled, row.prior);
+        dq = fused(spread, S(2), dq);
       }
-      square = square + h;
-      d_alpha = d_alpha + (h + d_R) * before.J[j];
-      d_J[j] = a * (h + d_R);
+      square = fused(z.r, down, h);
+      T const d_remembered = fused(-z.r, through_R, h);
+      d_alpha = fused(d_remembered, before.J[j], e * before.eta[j]);
+      d_J[j] = a * d_remembered;
     }
-    if constexpr (!sums_at_once<Rule>) row.v = d_u;
-    if constexpr (own_evidence) row.beta = -(d_u * z.c);
+    if constexpr (!sums_at_once<Rule>) row.v = fused(moved, z.s, row.v);
+    if constexpr (own_evidence) row.beta = fused(d_u, w.slope - z.c, row.beta);
     if constexpr (through_own) {
-      row.beta = row.beta + k * k * square;
-      dk = dk + beta * square * (2 * k);
+      row.beta = fused(square * k, k, row.beta);
+      dk = fused(beta * square, 2 * k, dk);
     }
-    if constexpr (Rule::forget_type::scope != gate_scope::key) row.alpha = d_alpha;
+    if constexpr (sums_alpha<Rule> && Rule::keeps_diagonal) row.alpha = row.alpha + d_alpha;
+    if constexpr (sums_alpha<Rule> && !Rule::keeps_diagonal) row.alpha = fused(e, before.eta[j], row.alpha);
     emit(j, dq, dk, d_alpha);
     d_eta[j] = a * e;
     return row;
   });
   if constexpr (sums_at_once<Rule>) all.v = sums.d_u;
-  if constexpr (!own_evidence) all.beta = all.beta - all.v * evidence::seen(T{}, prediction);  // c is the same for all keys
+  if constexpr (!own_evidence) all.beta = fused(all.v, w.slope - evidence::seen(T{}, prediction), all.beta);  // c: one for all keys
+  return all;
+}
+
+/// Derivatives that come back through the sums of an exact write, its leading key's share apart.
+template <class T>
+struct exact_pull {
+  T lead;           ///< h k r of the key that leads
+  T others;         ///< Σ h k r elsewhere
+  T missed_lead;    ///< h k r (∂u/∂β - c); under full evidence not summed, since c is the same for all keys
+  T missed_others;  ///< Σ of it elsewhere
+  /// Over disjoint keys.
+  PALIMPSA_HD PALIMPSA_INLINE friend exact_pull operator+(exact_pull a, exact_pull b) {
+    return {a.lead + b.lead, a.others + b.others, a.missed_lead + b.missed_lead, a.missed_others + b.missed_others};
+  }
+};
+
+/// The write with the exact gain, in reverse. Returns du in place of dv, and dβ whole.
+template <class Rule, bool Variance, class Lanes, class T, class S, class Emit>
+PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> exact_adjoint(Lanes lanes, row_state<T> before, row_state<T> after, T* d_eta,
+                                                           T* d_J, token<S> x, weighted_value<T> w, T beta, S prior,
+                                                           read_cotangent<T> y, Emit emit) {
+  constexpr bool whole = Rule::evidence_type::sees_all;  // c = k·m
+  remembered<Rule, Lanes, T, S> const met{lanes, before.eta, before.J, x, prior};
+  using R = decltype(met.covariance(0));
+  auto const sums = look<Rule>(met, [=]([[maybe_unused]] int j, T, [[maybe_unused]] R r) PALIMPSA_INLINE_LAMBDA {
+    if constexpr (Rule::keeps_diagonal && requires { lanes.spare; }) lanes.spare[j] = r;
+  });
+  auto const covariance = [=](int j) PALIMPSA_INLINE_LAMBDA {
+    if constexpr (Rule::keeps_diagonal && requires { lanes.spare; }) {
+      return lanes.spare[j];
+    } else {
+      return met.covariance(j);
+    }
+  };
+  R const square = sums.square.most + sums.square.rest;
+  R const from = sums.leads_from;
+  T const s = exact_gain(lanes, beta, square);
+  T const prediction = sums.lead + sums.others;
+  auto const d_mean = [=](int j) PALIMPSA_INLINE_LAMBDA {  // h
+    T const by_read = y.mean * x.query[j];
+    if constexpr (Rule::keeps_diagonal) {
+      return fused(prior + after.J[j], d_eta[j], by_read);
+    } else {
+      return fused(y.mean, x.query[j], d_eta[j]);
+    }
+  };
+  auto const pull = lanes.template sum<exact_pull<T>>([=](int j, exact_pull<T> sum) PALIMPSA_INLINE_LAMBDA {
+    S const k = x.key[j];
+    R const r = covariance(j), k_r = k * r, x_j = k_r * k;
+    T const h = d_mean(j);
+    auto const leads = from <= x_j;
+    sum.lead = fused(h, select(leads, k_r, R{}), sum.lead);
+    sum.others = fused(h, select(leads, R{}, k_r), sum.others);
+    if constexpr (!whole) {
+      T const missed = h * fused(-k, met.mean(j, r), w.slope);
+      sum.missed_lead = fused(missed, select(leads, k_r, R{}), sum.missed_lead);
+      sum.missed_others = fused(missed, select(leads, R{}, k_r), sum.missed_others);
+    }
+    return sum;
+  });
+  T const drawn = pull.lead + pull.others, kept_lead = s * fused(beta, sums.square.rest, S(1));
+  // c = k·m
+  T const residual = fused(-beta, prediction, w.u), lead_residual = fused(-beta, sums.others, w.u);
+  T const back = beta * s * drawn, lead_back = beta * s * pull.others;
+  // c = k m: D and D_, with d = β (∂u/∂β - c) - excess
+  T const turned = fused(beta, pull.missed_lead + pull.missed_others, -w.excess * drawn);
+  T const lead_turned = fused(beta, pull.missed_others, -w.excess * pull.others);
+
+  row_cotangent<T> all = lanes.template sum<row_cotangent<T>>([=](int j, row_cotangent<T> row) PALIMPSA_INLINE_LAMBDA {
+    S const a = retained<Rule>(x, j), k = x.key[j], q = x.query[j];
+    R const r = covariance(j), k_r = k * r, x_j = k_r * k;
+    T const m = met.mean(j, r), h = d_mean(j), moves = s * k_r;
+    auto const leads = from <= x_j;
+    T mu, d_m, dk, turned_elsewhere{};
+    if constexpr (whole) {
+      mu = fused(moves, select(leads, lead_residual, residual), select(leads, kept_lead * m, m));
+      d_m = fused(-k, select(leads, lead_back, back), select(leads, kept_lead * h, h));
+      dk = fused(s * r * residual, d_m, -back * mu);
+    } else {
+      T const kept = s * fused(beta, sums.square.without(k_r, k), S(1)), d = fused(-beta * k, m, w.u);
+      mu = fused(moves, w.u, kept * m);
+      d_m = kept * h;
+      turned_elsewhere = select(leads, lead_turned, fused(-(h * k_r), d, turned));
+      dk = s * r * fused(d_m, d, fused(-beta * k * h, mu, -2 * s * beta * k * turned_elsewhere));
+    }
+    T dq = y.mean * mu;
+    T const d_forgotten = Rule::keeps_diagonal ? d_m * r : d_m;  // with respect to αη
+    T d_alpha = d_forgotten * before.eta[j];
+    if constexpr (Rule::keeps_diagonal) {
+      T const own = beta * x_j, others = beta * sums.square.without(k_r, k), by_read = y.mean * q * r;
+      T through{};  // -ρ
+      if constexpr (whole) {
+        T const alone = fused(own, d_eta[j], by_read);
+        through = fused(-(beta * k_r) * s, select(leads, pull.others, drawn),
+                        select(leads, s * fused(own * others, d_eta[j], fused(others, by_read, by_read)), alone));
+      } else {
+        T const kept = s * fused(beta, sums.square.without(k_r, k), S(1));
+        through = fused(s * own * others, d_eta[j], kept * by_read);
+      }
+      T at_mean = fused(mu, d_eta[j], d_J[j]);  // G
+      T h_J = d_J[j];
+      if constexpr (Variance) {
+        T const scaled = q * lanes.reciprocal(prior + after.J[j]), spread = y.variance * scaled;
+        h_J = fused(-spread, scaled, h_J);
+        at_mean = fused(-spread, scaled, at_mean);
+        row.prior = fused(-spread, scaled, row.prior);
+        dq = fused(spread, S(2), dq);
+      }
+      if constexpr (whole) {
+        row.prior = fused(-mu, through, row.prior);
+        h_J = fused(-mu, through, h_J);
+      } else {
+        row.prior = fused(-mu, through, fused(s * s * own * r, turned_elsewhere, row.prior));
+        h_J = fused(-mu, through, fused(s * s * own * r, turned_elsewhere, h_J));
+      }
+      dk = fused(2 * beta * k, at_mean, dk);
+      row.beta = fused(at_mean * k, k, row.beta);
+      d_alpha = fused(h_J, before.J[j], d_alpha);
+      d_J[j] = a * h_J;
+      if constexpr (sums_alpha<Rule>) row.alpha = row.alpha + d_alpha;
+    } else if constexpr (sums_alpha<Rule>) {
+      row.alpha = fused(d_forgotten, before.eta[j], row.alpha);
+    }
+    emit(j, dq, dk, d_alpha);
+    d_eta[j] = a * d_forgotten;
+    return row;
+  });
+  all.v = s * drawn;
+  T const missed = whole ? drawn * (w.slope - prediction) : pull.missed_lead + pull.missed_others;
+  all.beta = fused(s, fused(s * square, drawn * w.excess, s * missed), all.beta);
   return all;
 }
 
@@ -308,16 +499,17 @@ PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> observe_adjoint(Lanes lanes, row_st
   static_assert(!Variance || Rule::keeps_diagonal,
                 "palimpsa::observe_adjoint: only a diagonal memory has a variance per row");
   using weighting = typename Rule::weighting_type;
-  T const u = weighting::write(beta, v);
+  auto const w = detail::weigh<weighting>(beta, v);
   row_cotangent<T> row;
   if constexpr (Rule::adds) {
-    row = detail::add_adjoint<Rule, Variance>(lanes, before, after, d_eta, d_J, x, u, beta, prior, y, emit);
+    row = detail::add_adjoint<Rule, Variance>(lanes, before, after, d_eta, d_J, x, w, beta, prior, y, emit);
+    if constexpr (!Rule::keeps_diagonal) row.beta = row.v * w.slope;
+  } else if constexpr (detail::exact_write<Rule>) {
+    row = detail::exact_adjoint<Rule, Variance>(lanes, before, after, d_eta, d_J, x, w, beta, prior, y, emit);
   } else {
-    row = detail::correct_adjoint<Rule, Variance>(lanes, before, after, d_eta, d_J, x, u, beta, prior, y, emit);
+    row = detail::correct_adjoint<Rule, Variance>(lanes, before, after, d_eta, d_J, x, w, beta, prior, y, emit);
   }
-  T const d_u = row.v;
-  row.v = d_u * weighting::slope_v(beta, v);
-  row.beta = row.beta + d_u * weighting::slope_beta(beta, v);
+  row.v = row.v * weighting::slope_v(beta, v);
   return row;
 }
 

@@ -3,10 +3,15 @@
 /// Lanes: who walks the keys. The recurrence is written once over a Lanes value; a loop, a SIMD unit and a warp differ only here.
 ///
 /// A Lanes type has
-///   sum<T>(f)        Σ_j f(j) over the keys this caller shares with its fellow lanes; f is called once for every key, in order,
-///                    and may update cell j; the sum reaches every lane
+///   sum<T>(f)        f(j, s) returns s and the term of key j, for every key this caller shares with its fellow lanes, once and in order;
+///                    it may update cell j. What all keys make of T{} reaches every lane. (f adds by itself, since a product meets
+///                    its sum in fused() and nowhere else.)
 ///   each(f)          f(j) for every key of this lane
 ///   reciprocal(x)    1/x, in the accuracy this path promises
+/// and, where memory is cheaper than arithmetic,
+///   spare            room for one value of T a key, which a write may use as it likes
+
+#include <type_traits>
 
 #include "palimpsa/detail/config.hpp"
 
@@ -16,19 +21,19 @@ namespace palimpsa::inline PALIMPSA_ABI {
 struct serial_lanes {
   int keys;  ///< K, the number of keys
 
-  /// Σ_j f(j). Four running sums hide the latency of addition (one sum ran Mamba2 at a quarter of the rate);
+  /// Σ_j by f(j, s). Four running sums hide the latency of addition (one sum ran Mamba2 at a quarter of the rate);
   /// their order depends on K alone, so that results repeat bit by bit.
   template <class T, class F>
   PALIMPSA_HD PALIMPSA_INLINE T sum(F f) const {
     T a{}, b{}, c{}, d{};
     int j = 0;
     for (; j + 4 <= keys; j += 4) {
-      a = a + f(j);
-      b = b + f(j + 1);
-      c = c + f(j + 2);
-      d = d + f(j + 3);
+      a = f(j, a);
+      b = f(j + 1, b);
+      c = f(j + 2, c);
+      d = f(j + 3, d);
     }
-    for (; j < keys; ++j) a = a + f(j);
+    for (; j < keys; ++j) a = f(j, a);
     return (a + b) + (c + d);
   }
 
@@ -38,11 +43,21 @@ struct serial_lanes {
     for (int j = 0; j < keys; ++j) f(j);
   }
 
-  /// 1/x, correctly rounded.
+  /// 1/x: a number correctly rounded, a pack as pack.hpp says.
   template <class T>
   PALIMPSA_HD PALIMPSA_INLINE T reciprocal(T x) const {
-    return 1 / x;
+    if constexpr (std::is_class_v<T>) {
+      return inverse(x);
+    } else {
+      return 1 / x;
+    }
   }
+};
+
+/// The same, with room for one value a key.
+template <class T>
+struct sparing_lanes : serial_lanes {
+  T* spare;  ///< [K]
 };
 
 }  // namespace palimpsa

@@ -4,9 +4,15 @@
 /// so that rows of a head run abreast without a word about SIMD in the equations.
 
 #include <cstddef>
+#include <type_traits>
 
 #include "palimpsa/detail/config.hpp"
 #include "palimpsa/elementwise.hpp"
+#include "palimpsa/fused.hpp"
+
+#if defined(__FMA__) || defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
@@ -42,8 +48,8 @@ struct pack {
   /// Number of rows.
   static constexpr int size = N;
 
-  /// x in every lane.
-  PALIMPSA_INLINE static pack broadcast(S x) { return {native{} + x}; }
+  /// x in every lane (x - 0 is x, whatever its sign: the compiler drops the subtraction).
+  PALIMPSA_INLINE static pack broadcast(S x) { return {x - native{}}; }
 
   /// @{
   /// Lane by lane; a scalar stands for a pack of it.
@@ -95,6 +101,49 @@ struct pack {
     return x[0];
   }
 };
+
+/// a·b + c, lane by lane, in one rounding where the target fuses: see fused.hpp. The instruction is named where there is one, since a
+/// compiler that is told to contract nothing would make a call of every lane.
+template <class S, int N>
+PALIMPSA_INLINE pack<S, N> multiply_add(pack<S, N> a, pack<S, N> b, pack<S, N> c) {
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<S, float> && N == 16) return {_mm512_fmadd_ps(a.lanes, b.lanes, c.lanes)};
+  if constexpr (std::is_same_v<S, double> && N == 8) return {_mm512_fmadd_pd(a.lanes, b.lanes, c.lanes)};
+#endif
+#if defined(__FMA__)
+  if constexpr (std::is_same_v<S, float> && N == 8) return {_mm256_fmadd_ps(a.lanes, b.lanes, c.lanes)};
+  if constexpr (std::is_same_v<S, double> && N == 4) return {_mm256_fmadd_pd(a.lanes, b.lanes, c.lanes)};
+  if constexpr (std::is_same_v<S, float> && N == 4) return {_mm_fmadd_ps(a.lanes, b.lanes, c.lanes)};
+  if constexpr (std::is_same_v<S, double> && N == 2) return {_mm_fmadd_pd(a.lanes, b.lanes, c.lanes)};
+#endif
+#if PALIMPSA_FUSES
+  pack<S, N> sum;
+  for (int i = 0; i < N; ++i) sum.lanes[i] = detail::multiply_add(a.lanes[i], b.lanes[i], c.lanes[i]);
+  return sum;
+#else
+  return {a.lanes * b.lanes + c.lanes};
+#endif
+}
+
+/// 1/x, lane by lane. With AVX-512 from 14 bits by Newton's steps, one in float and two in double: within 0.53 of a unit in the last
+/// place where x and 1/x are normal, no number where x is 0 or infinite; since divisions bind on some cores (Sapphire Rapids: Palimpsa's
+/// loop 6.1 against 4.2 G elements/s; Zen 4: 6.2 against 6.6). Otherwise by division, correctly rounded.
+template <class S, int N>
+PALIMPSA_INLINE pack<S, N> inverse(pack<S, N> x) {
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<S, float> && N == 16) {
+    pack<S, N> const near{_mm512_rcp14_ps(x.lanes)};
+    return multiply_add(near, multiply_add(-x, near, pack<S, N>::broadcast(S(1))), near);
+  }
+  if constexpr (std::is_same_v<S, double> && N == 8) {
+    pack<S, N> const one = pack<S, N>::broadcast(S(1));
+    pack<S, N> near{_mm512_rcp14_pd(x.lanes)};
+    near = multiply_add(near, multiply_add(-x, near, one), near);
+    return multiply_add(near, multiply_add(-x, near, one), near);
+  }
+#endif
+  return {S(1) / x.lanes};
+}
 
 /// The pack that fills one vector register: 16 floats or 8 doubles with AVX-512, half of it with AVX, 4 or 2 without.
 template <class S>

@@ -23,9 +23,16 @@
 ///
 /// T is a scalar, or a pack of rows that run abreast; Lanes is who walks the keys. Host and device, no allocation, no exceptions.
 
+#include <limits>
+#include <type_traits>
+
 #include "palimpsa/detail/config.hpp"
+#include "palimpsa/elementwise.hpp"
+#include "palimpsa/fused.hpp"
 #include "palimpsa/lanes.hpp"
+#include "palimpsa/policies/evidence.hpp"
 #include "palimpsa/policies/forget.hpp"
+#include "palimpsa/policies/gain.hpp"
 
 namespace palimpsa::inline PALIMPSA_ABI {
 
@@ -72,73 +79,271 @@ PALIMPSA_HD PALIMPSA_INLINE S retained(token<S> x, int j) {
   }
 }
 
-/// One cell's share of the read, μ_j q_j and q_j² r_j.
+/// The sums with one cell's μ_j q_j and q_j² r_j added.
 template <bool Variance, class T, class S>
-PALIMPSA_HD PALIMPSA_INLINE answer<T, Variance> read(T mu, T r, S q) {
-  if constexpr (Variance) {
-    return {mu * q, r * q * q};  // q² alone may leave the range that r q² is in
-  } else {
-    return {mu * q};
-  }
+PALIMPSA_HD PALIMPSA_INLINE answer<T, Variance> read(T mu, T r, S q, answer<T, Variance> sums) {
+  sums.mean = fused(mu, q, sums.mean);
+  if constexpr (Variance) sums.variance = fused(r * q, q, sums.variance);  // q² alone may leave the range that r q² is in
+  return sums;
 }
 
 /// The write as a bare sum of natural parameters: η ← αη + u k, J ← αJ + β k²; the read divides by prior + J.
 template <class Rule, bool Variance, class Lanes, class T, class S>
 PALIMPSA_HD PALIMPSA_INLINE answer<T, Variance> add(Lanes lanes, T* eta, T* J, token<S> x, T u, T beta, S prior) {
-  return lanes.template sum<answer<T, Variance>>([=](int j) PALIMPSA_INLINE_LAMBDA {
+  return lanes.template sum<answer<T, Variance>>([=](int j, answer<T, Variance> sums) PALIMPSA_INLINE_LAMBDA {
     S const a = retained<Rule>(x, j), k = x.key[j];
-    eta[j] = a * eta[j] + u * k;
+    eta[j] = fused(u, k, a * eta[j]);
     if constexpr (Rule::keeps_diagonal) {
-      J[j] = a * J[j] + beta * (k * k);
+      J[j] = fused(beta, k * k, a * J[j]);
       T const r = lanes.reciprocal(prior + J[j]);
-      return read<Variance>(eta[j] * r, r, x.query[j]);
+      return read<Variance>(eta[j] * r, r, x.query[j], sums);
     } else {
-      return read<false>(eta[j], T{}, x.query[j]);
+      return read<false>(eta[j], T{}, x.query[j], sums);
     }
   });
 }
 
-/// The write as a correction of the mean: μ = m + s (k/R)(u - β c).
+/// Before the write: 1/R_j, m_j and αJ_j of a cell.
+template <class Rule, class Lanes, class T, class S>
+struct remembered {
+  Lanes lanes;
+  T const *eta, *J;
+  token<S> x;
+  S prior;
+
+  /// 1/R_j: one number for all rows where nothing is remembered.
+  PALIMPSA_HD PALIMPSA_INLINE auto covariance(int j) const {
+    if constexpr (Rule::keeps_diagonal) {
+      return lanes.reciprocal(fused(retained<Rule>(x, j), J[j], prior));
+    } else {
+      return S(1);
+    }
+  }
+  /// m_j, given 1/R_j.
+  template <class R>
+  PALIMPSA_HD PALIMPSA_INLINE T mean(int j, [[maybe_unused]] R r) const {
+    if constexpr (Rule::keeps_diagonal) {
+      return retained<Rule>(x, j) * eta[j] * r;
+    } else {
+      return retained<Rule>(x, j) * eta[j];
+    }
+  }
+  /// m_j.
+  PALIMPSA_HD PALIMPSA_INLINE T mean(int j) const { return mean(j, covariance(j)); }
+  /// k_j/R_j.
+  PALIMPSA_HD PALIMPSA_INLINE auto pull(int j) const {
+    if constexpr (Rule::keeps_diagonal) {
+      return x.key[j] * covariance(j);
+    } else {
+      return x.key[j];
+    }
+  }
+  /// αJ_j.
+  PALIMPSA_HD PALIMPSA_INLINE T evidence(int j) const { return retained<Rule>(x, j) * J[j]; }
+};
+
+/// Leaves μ_j, and J_j where it is kept, in cell j, and adds the cell to the read.
+template <class Rule, bool Variance, class Before, class T>
+PALIMPSA_HD PALIMPSA_INLINE answer<T, Variance> leave(Before before, int j, T mu, T beta, T* eta, T* J, answer<T, Variance> sums) {
+  auto const k = before.x.key[j], q = before.x.query[j];
+  if constexpr (Rule::keeps_diagonal) {
+    J[j] = fused(beta, k * k, before.evidence(j));
+    T const precision = before.prior + J[j];
+    eta[j] = mu * precision;
+    if constexpr (Variance)
+      return read<true>(mu, before.lanes.reciprocal(precision), q, sums);
+    else
+      return read<false>(mu, mu, q, sums);
+  } else {
+    eta[j] = mu;
+    return read<false>(mu, mu, q, sums);
+  }
+}
+
+/// The write as a correction of the mean, for any evidence and gain: μ = m + s (k/R)(u - β c).
 template <class Rule, bool Variance, class Lanes, class T, class S>
 PALIMPSA_HD PALIMPSA_INLINE answer<T, Variance> correct(Lanes lanes, T* eta, T* J, token<S> x, T u, T beta, S prior) {
   using evidence = typename Rule::evidence_type;
   using gain = typename Rule::gain_type;
-  auto const covariance = [=](int j) PALIMPSA_INLINE_LAMBDA {  // 1/R_j
-    if constexpr (Rule::keeps_diagonal) {
-      return lanes.reciprocal(prior + retained<Rule>(x, j) * J[j]);
-    } else {
-      return S(1);
-    }
-  };
-  using R = decltype(covariance(0));
-  auto const mean = [=](int j, R r) PALIMPSA_INLINE_LAMBDA { return retained<Rule>(x, j) * eta[j] * r; };
+  remembered<Rule, Lanes, T, S> const before{lanes, eta, J, x, prior};
+  using R = decltype(before.covariance(0));
 
   T prediction{}, total{};  // k·m and β kᵀR⁻¹k
   if constexpr (evidence::sees_all)
-    prediction = lanes.template sum<T>([=](int j) PALIMPSA_INLINE_LAMBDA { return x.key[j] * mean(j, covariance(j)); });
+    prediction = lanes.template sum<T>([=](int j, T sum) PALIMPSA_INLINE_LAMBDA {
+      return fused(x.key[j], before.mean(j, before.covariance(j)), sum);
+    });
   if constexpr (gain::sees_all)
-    total = beta * lanes.template sum<R>(
-                       [=](int j) PALIMPSA_INLINE_LAMBDA { return x.key[j] * x.key[j] * covariance(j); });
+    total = beta * lanes.template sum<R>([=](int j, R sum) PALIMPSA_INLINE_LAMBDA {
+      return fused(x.key[j] * before.covariance(j), x.key[j], sum);
+    });
 
-  return lanes.template sum<answer<T, Variance>>([=](int j) PALIMPSA_INLINE_LAMBDA {
+  return lanes.template sum<answer<T, Variance>>([=](int j, answer<T, Variance> sums) PALIMPSA_INLINE_LAMBDA {
     S const k = x.key[j];
-    R const r = covariance(j);
-    T const m = mean(j, r);
+    R const r = before.covariance(j);
+    T const m = before.mean(j, r);
     T const c = evidence::seen(k * m, prediction), s = gain::at(lanes, beta * (k * k * r), total);
-    T const mu = m + s * (k * r) * (u - beta * c);
-    if constexpr (Rule::keeps_diagonal) {
-      J[j] = retained<Rule>(x, j) * J[j] + beta * (k * k);
-      T const precision = prior + J[j];
-      eta[j] = mu * precision;
-      if constexpr (Variance)
-        return read<true>(mu, lanes.reciprocal(precision), x.query[j]);
-      else
-        return read<false>(mu, mu, x.query[j]);
+    return leave<Rule, Variance>(before, j, fused(s * (k * r), fused(-beta, c, u), m), beta, eta, J, sums);
+  });
+}
+
+/// Σ_j x_j with its greatest term set apart, all terms ≥ 0: what is left without a term can then be said without a difference of nearly
+/// equal numbers.
+template <class R>
+struct apart {
+  R most;  ///< the greatest
+  R rest;  ///< the sum of the others
+  /// With one more term.
+  PALIMPSA_HD PALIMPSA_INLINE apart with(R x) const { return {maximum(most, x), rest + minimum(most, x)}; }
+  /// The sum without the term a·b, one of its own.
+  template <class B>
+  PALIMPSA_HD PALIMPSA_INLINE R without(R a, B b) const {
+    return select(a * b < most, rest + fused(-a, b, most), rest);
+  }
+  /// Over disjoint keys.
+  PALIMPSA_HD PALIMPSA_INLINE friend apart operator+(apart a, apart b) {
+    return {maximum(a.most, b.most), (a.rest + b.rest) + minimum(a.most, b.most)};
+  }
+};
+
+/// The same of k_j²/R_j, and k_j m_j that goes with the greatest beside the sum of the others.
+template <class R, class T>
+struct apart_shares {
+  apart<R> square;  ///< k_j²/R_j
+  T lead;           ///< k_j m_j where k_j²/R_j is greatest
+  T others;         ///< Σ k_j m_j elsewhere
+  /// With one more cell, of k_j²/R_j = x.
+  template <class S>
+  PALIMPSA_HD PALIMPSA_INLINE apart_shares with(R x, S k, T m) const {
+    auto const leads = square.most < x;
+    return {square.with(x), select(leads, k * m, lead), select(leads, others + lead, fused(k, m, others))};
+  }
+  /// Over disjoint keys.
+  PALIMPSA_HD PALIMPSA_INLINE friend apart_shares operator+(apart_shares a, apart_shares b) {
+    auto const leads = a.square.most < b.square.most;
+    return {a.square + b.square, select(leads, b.lead, a.lead), (a.others + b.others) + select(leads, a.lead, b.lead)};
+  }
+};
+
+/// Whether the write has the closed form of exact() below: the exact gain, under evidence whose other keys are known.
+template <class Rule>
+inline constexpr bool exact_write =
+    !Rule::adds && std::is_same_v<typename Rule::gain_type, gain::exact> &&
+    (std::is_same_v<typename Rule::evidence_type, evidence::diagonal> || std::is_same_v<typename Rule::evidence_type, evidence::full>);
+
+/// A diagonal memory after look() has left m_j in place of η_j and αJ_j in place of J_j, and 1/R_j with the lanes where they have room.
+template <class Rule, class Lanes, class T, class S>
+struct settled {
+  Lanes lanes;
+  T const *eta, *J;
+  token<S> x;
+  S prior;
+
+  /// k_j/R_j.
+  PALIMPSA_HD PALIMPSA_INLINE T pull(int j) const {
+    if constexpr (requires { lanes.spare; }) {
+      return x.key[j] * lanes.spare[j];
     } else {
-      eta[j] = mu;
-      return read<false>(mu, mu, x.query[j]);
+      return x.key[j] * lanes.reciprocal(prior + J[j]);
+    }
+  }
+  /// m_j.
+  PALIMPSA_HD PALIMPSA_INLINE T mean(int j) const { return eta[j]; }
+  /// αJ_j.
+  PALIMPSA_HD PALIMPSA_INLINE T evidence(int j) const { return J[j]; }
+};
+
+/// The sums over the keys that an exact write looks at.
+template <class R, class T>
+struct exact_sums {
+  apart<R> square;  ///< k_j²/R_j
+  T lead;           ///< k_j m_j of the key that carries most of it; under diagonal evidence not summed
+  T others;         ///< Σ k_j m_j elsewhere
+  R leads_from;     ///< k_j²/R_j of a key that carries more than half, which no other key reaches; else beyond all
+};
+
+/// Σ k²/R and k·m before the write. settle(j, m_j, 1/R_j) is told what was worked out for a cell of a diagonal memory.
+template <class Rule, class Before, class Settle>
+PALIMPSA_HD PALIMPSA_INLINE auto look(Before before, Settle settle) {
+  using T = std::remove_cv_t<std::remove_pointer_t<decltype(before.eta)>>;
+  using R = decltype(before.covariance(0));
+  auto const key = before.x.key;
+  constexpr scalar_of<R> beyond = (std::numeric_limits<scalar_of<R>>::max)();
+  exact_sums<R, T> sums{};
+  if constexpr (!Rule::evidence_type::sees_all) {
+    sums.square = before.lanes.template sum<apart<R>>([=](int j, apart<R> sum) PALIMPSA_INLINE_LAMBDA {
+      R const r = before.covariance(j), pull = key[j] * r;
+      if constexpr (Rule::keeps_diagonal) settle(j, before.mean(j, r), r);
+      return sum.with(pull * key[j]);
+    });
+  } else if constexpr (Rule::keeps_diagonal) {
+    auto const found = before.lanes.template sum<apart_shares<R, T>>(
+        [=](int j, apart_shares<R, T> sum) PALIMPSA_INLINE_LAMBDA {
+          R const r = before.covariance(j), pull = key[j] * r;
+          T const m = before.mean(j, r);
+          settle(j, m, r);
+          return sum.with(pull * key[j], key[j], m);
+        });
+    sums = {found.square, found.lead, found.others, R{}};
+  } else {  // one number for all rows: which key leads is known before the shares are summed
+    sums.square = before.lanes.template sum<apart<R>>(
+        [=](int j, apart<R> sum) PALIMPSA_INLINE_LAMBDA { return sum.with(key[j] * key[j]); });
+    R const from = select(sums.square.rest < sums.square.most, sums.square.most, beyond);
+    auto const shares = before.lanes.template sum<answer<T, true>>([=](int j, answer<T, true> sum) PALIMPSA_INLINE_LAMBDA {
+      R const k = key[j];
+      bool const leads = from <= k * k;
+      T const m = before.mean(j, R(1));
+      return answer<T, true>{fused(leads ? k : R{}, m, sum.mean), fused(leads ? R{} : k, m, sum.variance)};
+    });
+    sums.lead = shares.mean;
+    sums.others = shares.variance;
+  }
+  sums.leads_from = select(sums.square.rest < sums.square.most, sums.square.most, beyond);
+  return sums;
+}
+
+/// s = 1/(1 + β Σ_i k_i²/R_i), and no number where the sum leaves the range of the type: 0 would be taken for an answer.
+template <class Lanes, class T, class R>
+PALIMPSA_HD PALIMPSA_INLINE T exact_gain(Lanes lanes, T beta, R square) {
+  T const total = beta * square;
+  return fused(total, 0, lanes.reciprocal(1 + total));
+}
+
+/// The write with the exact gain, s = 1/(1 + β Σ_i k_i²/R_i). As a correction, μ = m + s (k/R)(u - β c), it is a difference of nearly
+/// equal numbers where one key carries all (β k²/R ≫ 1), so what a mean keeps is written out, with sums over the other keys:
+///
+///     c = k_j m_j   μ_j = s ( (1 + β Σ_{i≠j} k_i²/R_i) m_j + (k_j/R_j) u )
+///     c = k·m       μ_j = s ( (1 + β Σ_{i≠j} k_i²/R_i) m_j + (k_j/R_j)(u - β Σ_{i≠j} k_i m_i) )      for the key that leads;
+///                   for another own_j is at most half of the sum, and the correction loses nothing
+template <class Rule, bool Variance, class Lanes, class T, class S>
+PALIMPSA_HD PALIMPSA_INLINE answer<T, Variance> exact(Lanes lanes, T* eta, T* J, token<S> x, T u, T beta, S prior) {
+  remembered<Rule, Lanes, T, S> const forgotten{lanes, eta, J, x, prior};
+  auto const sums = look<Rule>(forgotten, [=]([[maybe_unused]] int j, [[maybe_unused]] T m, [[maybe_unused]] auto r) PALIMPSA_INLINE_LAMBDA {
+    if constexpr (Rule::keeps_diagonal) {
+      eta[j] = m;
+      J[j] = forgotten.evidence(j);
+      if constexpr (requires { lanes.spare; }) lanes.spare[j] = r;
     }
   });
+  std::conditional_t<Rule::keeps_diagonal, settled<Rule, Lanes, T, S>, remembered<Rule, Lanes, T, S>> const before{lanes, eta, J, x, prior};
+  T const s = exact_gain(lanes, beta, sums.square.most + sums.square.rest);
+  if constexpr (!Rule::evidence_type::sees_all) {
+    return lanes.template sum<answer<T, Variance>>([=](int j, answer<T, Variance> read) PALIMPSA_INLINE_LAMBDA {
+      auto const pull = before.pull(j);
+      T const kept = s * fused(beta, sums.square.without(pull, x.key[j]), S(1));
+      return leave<Rule, Variance>(before, j, fused(s * pull, u, kept * before.mean(j)), beta, eta, J, read);
+    });
+  } else {
+    T const kept = s * fused(beta, sums.square.rest, S(1));
+    T const residual = fused(-beta, sums.lead + sums.others, u), lead_residual = fused(-beta, sums.others, u);
+    return lanes.template sum<answer<T, Variance>>([=](int j, answer<T, Variance> read) PALIMPSA_INLINE_LAMBDA {
+      auto const pull = before.pull(j);
+      auto const leads = sums.leads_from <= pull * x.key[j];
+      T const m = before.mean(j);
+      T const mu = fused(s * pull, select(leads, lead_residual, residual), select(leads, kept * m, m));
+      return leave<Rule, Variance>(before, j, mu, beta, eta, J, read);
+    });
+  }
 }
 
 }  // namespace detail
@@ -159,6 +364,8 @@ PALIMPSA_HD PALIMPSA_INLINE answer<T, Variance> observe(Lanes lanes, T* eta, T* 
   T const u = Rule::weighting_type::write(beta, v);
   if constexpr (Rule::adds) {
     return detail::add<Rule, Variance>(lanes, eta, J, x, u, beta, prior);
+  } else if constexpr (detail::exact_write<Rule>) {
+    return detail::exact<Rule, Variance>(lanes, eta, J, x, u, beta, prior);
   } else {
     return detail::correct<Rule, Variance>(lanes, eta, J, x, u, beta, prior);
   }

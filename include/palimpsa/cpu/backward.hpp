@@ -19,6 +19,7 @@
 #include "palimpsa/cpu/backward_fold.hpp"
 #include "palimpsa/cpu/backward_head.hpp"
 #include "palimpsa/cpu/backward_solve.hpp"
+#include "palimpsa/cpu/flush.hpp"
 #include "palimpsa/cpu/head.hpp"
 #include "palimpsa/cpu/rows.hpp"
 #include "palimpsa/detail/config.hpp"
@@ -68,20 +69,26 @@ class backward_runner {
   template <class HeadAt>
   void run(HeadAt head_at, plane<Storage> d_q, plane<Storage> d_k) {
     head const h = head_at(0);  // keys and queries are the same for the whole group
+    bool small = true;
+    for (std::int64_t g = 0; g < sizes_.group; ++g) small = small && small_is_zero<Rule>(head_at(g).in);
+    flush_small const mode(small);
     std::int64_t const K = sizes_.keys, chunks = (h.in.tokens + sizes_.chunk - 1) / sizes_.chunk;
     for (std::int64_t g = 0; g < sizes_.group; ++g) begin(head_at(g), g);
     for (std::int64_t c = 0; c + 1 < chunks; ++c) {
-      detail::widen(h.in.k, c * sizes_.chunk, sizes_.chunk, K, x_.key);
+      x_.load_keys(h.in.k, c * sizes_.chunk, sizes_.chunk);
       for (std::int64_t g = 0; g < sizes_.group; ++g) checkpoint(head_at(g), g, c);
     }
     for (std::int64_t c = chunks - 1; c >= 0; --c) {
       std::int64_t const first = c * sizes_.chunk, count = (std::min)(sizes_.chunk, h.in.tokens - first);
-      detail::widen(h.in.k, first, count, K, x_.key);
+      x_.load_keys(h.in.k, first, count);
       detail::widen(h.in.q, first, count, K, x_.query);
       std::fill_n(d_query_, count * K, Work{});
       std::fill_n(d_key_, count * K, Work{});
       for (std::int64_t g = 0; g < sizes_.group; ++g) take_back(head_at(g), g, c, count);
       if (d_q.present()) detail::narrow(d_query_, d_q, first, count, K);
+      for (std::int64_t t = 0; t < count; ++t)
+        if (x_.unit[t] != 1)
+          for (std::int64_t j = 0; j < K; ++j) d_key_[t * K + j] *= x_.unit[t];
       if (d_k.present()) detail::narrow(d_key_, d_k, first, count, K);
     }
     for (std::int64_t g = 0; g < sizes_.group; ++g) leave_state(head_at(g), g);
@@ -150,7 +157,7 @@ class backward_runner {
       precision.evidence = start_matrix(g, c + 1);
       for (std::int64_t i = 0; i < K * K; ++i) precision.evidence[i] = start_matrix(g, c)[i];
       for (std::int64_t t = 0; t < count; ++t)
-        precision.observe(x_.key + t * K, x_.alpha[t], x_.head_beta(h.in, first + t));
+        precision.observe(x_.key + t * K, x_.alpha[t], x_.head_beta(h.in, first, t));
     }
   }
 
@@ -182,7 +189,7 @@ class backward_runner {
     std::fill_n(d_solved_, count * K, Work{});
     precision_.begin(start_matrix(g, c), h.in.prior);
     for (std::int64_t t = 0; t < count; ++t)
-      precision_.observe(t, x_.key + t * K, x_.alpha[t], x_.head_beta(h.in, first + t), solved_ + t * K);
+      precision_.observe(t, x_.key + t * K, x_.alpha[t], x_.head_beta(h.in, first, t), solved_ + t * K);
   }
 
   /// η, J of one block before every token of the chunk.
@@ -210,7 +217,11 @@ class backward_runner {
     rows *const d_eta = d_eta_ + g * state_ + block * K, *const d_evidence = d_evidence_ + g * state_ + block * K;
     for (std::int64_t t = count - 1; t >= 0; --t) {
       rows query{}, key{}, alpha{};
-      auto const d = take_back_token<Variance>(t, row_prior(h.in), d_eta, d_evidence, &query, &key, &alpha);
+      auto d = take_back_token<Variance>(t, row_prior(h.in), d_eta, d_evidence, &query, &key, &alpha);
+      if (Work const unit = x_.unit[t]; unit != 1) {
+        d.v = d.v * value_unit<typename Rule::weighting_type>(unit);
+        d.beta = d.beta * beta_unit(unit);
+      }
       if (keys % 2 == 1) {
         query_pairs_[keys / 2] = meet(query, rows{});
         key_pairs_[keys / 2] = meet(key, rows{});
@@ -239,7 +250,7 @@ class backward_runner {
     token<Work> const x{x_.key + t * K, (Rule::keeps_full ? solved_ : x_.query) + t * K,
                           per_key ? x_.alpha + t * K : &gate};
     return observe_adjoint<Rule, Variance>(
-        serial_lanes{static_cast<int>(K)}, row_state<rows>{eta, evidence}, row_state<rows>{eta + K, evidence + K}, d_eta,
+        sparing_lanes<rows>{{static_cast<int>(K)}, x_.spare}, row_state<rows>{eta, evidence}, row_state<rows>{eta + K, evidence + K}, d_eta,
         d_evidence, x, x_.value[t], x_.beta[t], prior, x_.read[t],
         [=](int j, rows d_query, rows d_key, rows d_alpha) PALIMPSA_INLINE_LAMBDA {
           if constexpr (!Rule::adds) __builtin_prefetch(eta - K + j);
@@ -262,9 +273,9 @@ class backward_runner {
       double d_beta = wide_sum(beta_rows_[t]), d_alpha = wide_sum(alpha_rows_[t]);
       if constexpr (Rule::keeps_diagonal) *h.prior += wide_sum(prior_rows_[t]);
       if constexpr (Rule::keeps_full) {
-        auto const shared = precision_.reverse(t, x_.key + t * K, x_.alpha[t], x_.head_beta(h.in, first + t), d_solved_ + t * K,
+        auto const shared = precision_.reverse(t, x_.key + t * K, x_.alpha[t], x_.head_beta(h.in, first, t), d_solved_ + t * K,
                                                d_matrix_ + g * K * K, d_query_ + t * K, d_key_ + t * K, h.prior);
-        d_beta += shared.beta;
+        d_beta += shared.beta * beta_unit(static_cast<double>(x_.unit[t]));
         d_alpha += shared.alpha;
       }
       if (!h.beta_per_channel && h.beta.present()) h.beta(first + t, 0) = static_cast<Scalar>(d_beta);

@@ -12,8 +12,10 @@
 #include <type_traits>
 
 #include "palimpsa/adjoint.hpp"
+#include "palimpsa/cpu/abreast.hpp"
 #include "palimpsa/cpu/backward_head.hpp"
 #include "palimpsa/cpu/rows.hpp"
+#include "palimpsa/cpu/token_unit.hpp"
 #include "palimpsa/detail/config.hpp"
 #include "palimpsa/workspace.hpp"
 
@@ -95,6 +97,7 @@ template <class Rule, class Storage, class Scalar, class Work>
 struct backward_tokens {
   using rows = native_pack<Work>;                                                ///< a pack of value rows
   using forget = typename Rule::forget_type;                                       ///< how the rule forgets
+  using weighting = typename Rule::weighting_type;                                 ///< whether values arrive weighted
   static constexpr bool per_key = forget::scope == gate_scope::key;                ///< gates are one a key
 
   std::int64_t keys = 0;    ///< K
@@ -102,9 +105,11 @@ struct backward_tokens {
   Work* key = nullptr;    ///< [chunk, K]
   Work* query = nullptr;  ///< [chunk, K]
   Work* alpha = nullptr;  ///< [chunk, gates]
+  Work* unit = nullptr;   ///< [chunk], in which keys, values and β are (token_unit.hpp)
   rows* value = nullptr;    ///< [chunk], of one block of rows
   rows* beta = nullptr;     ///< [chunk], of one block of rows
   read_cotangent<rows>* read = nullptr;  ///< [chunk], of one block of rows
+  rows* spare = nullptr;    ///< [K], of one block of rows within a token
 
   /// Takes its arrays from the arena.
   void take(arena& memory, std::int64_t K, std::int64_t chunk) {
@@ -113,9 +118,21 @@ struct backward_tokens {
     key = memory.take<Work>(chunk * K);
     query = memory.take<Work>(chunk * K);
     alpha = memory.take<Work>(chunk * gates);
+    unit = memory.take<Work>(chunk);
     value = memory.take<rows>(chunk);
     beta = memory.take<rows>(chunk);
     read = memory.take<read_cotangent<rows>>(chunk);
+    spare = memory.take<rows>(Rule::keeps_diagonal && !Rule::adds ? K : 0);
+  }
+
+  /// Keys of tokens [first, first + count), and the units they are in.
+  void load_keys(plane<Storage const> keys_of_head, std::int64_t first, std::int64_t count) {
+    detail::widen(keys_of_head, first, count, keys, key);
+    for (std::int64_t t = 0; t < count; ++t) {
+      unit[t] = token_unit<weighting>(key + t * keys, keys);
+      if (unit[t] != 1)
+        for (std::int64_t j = 0; j < keys; ++j) key[t * keys + j] *= unit[t];
+    }
   }
 
   /// α of tokens [first, first + count) of a head.
@@ -132,6 +149,11 @@ struct backward_tokens {
       detail::gather(in.beta, first, count, row, n, Work(1), beta, 1);
     else
       for (std::int64_t t = 0; t < count; ++t) beta[t] = rows::broadcast(Work(1));
+    for (std::int64_t t = 0; t < count; ++t) {
+      if (unit[t] == 1) continue;
+      value[t] = value[t] * value_unit<weighting>(unit[t]);
+      beta[t] = beta[t] * beta_unit(unit[t]);
+    }
   }
 
   /// What the loss asks of the reads of rows [row, row + n).
@@ -143,25 +165,21 @@ struct backward_tokens {
     if (h.out_variance.present()) detail::gather(h.out_variance, first, count, row, n, scale * scale, &read->variance, step);
   }
 
-  /// β of a whole head.
-  static Work head_beta(head_inputs<Storage, Scalar> const& in, std::int64_t t) {
-    return in.beta.present() ? static_cast<Work>(in.beta(t, 0)) : Work(1);
+  /// β of a whole head for token first + t, in the token's unit.
+  Work head_beta(head_inputs<Storage, Scalar> const& in, std::int64_t first, std::int64_t t) const {
+    return (in.beta.present() ? static_cast<Work>(in.beta(first + t, 0)) : Work(1)) * beta_unit(unit[t]);
   }
 };
 
-/// Takes in token t of a chunk over `count` keys from `first` of one block of rows, without its read.
-template <class Rule, class Storage, class Scalar, class Work>
-PALIMPSA_INLINE void take_in(backward_tokens<Rule, Storage, Scalar, Work> const& x, std::int64_t t, std::int64_t first, int count,
+/// Takes in token t of a chunk over the keys from `first` of one block of rows, without its read.
+template <class Rule, class Lanes, class Storage, class Scalar, class Work>
+PALIMPSA_INLINE void take_in(Lanes lanes, backward_tokens<Rule, Storage, Scalar, Work> const& x, std::int64_t t, std::int64_t first,
                              Work prior, native_pack<Work>* eta, native_pack<Work>* evidence) {
   Work const alpha = x.alpha[t * x.gates];  // a copy on the stack, which no store to a state can change
   token<Work> const now{x.key + t * x.keys + first, x.query + t * x.keys + first,
                           x.per_key ? x.alpha + t * x.gates + first : &alpha};
-  observe<Rule>(serial_lanes{count}, eta, evidence, now, x.value[t], x.beta[t], prior);
+  observe<Rule>(lanes, eta, evidence, now, x.value[t], x.beta[t], prior);
 }
-
-/// Keys that go through a chunk together where keys do not see one another (Rule::adds): their cells stay in registers, η and J of 8
-/// keys in half of them, and a chunk costs half of what a walk through memory does.
-inline constexpr int keys_abreast = 8;
 
 /// walk() for `Keys` keys from `first`.
 template <int Keys, class Rule, class Storage, class Scalar, class Work, class Visit>
@@ -174,7 +192,7 @@ void walk_keys(backward_tokens<Rule, Storage, Scalar, Work> const& x, std::int64
   }
   for (std::int64_t t = 0; t < count; ++t) {
     visit(t, first, std::int64_t{Keys}, e, J);
-    take_in(x, t, first, Keys, prior, e, J);
+    take_in(abreast_lanes<Keys>{}, x, t, first, prior, e, J);
   }
   for (int j = 0; j < Keys; ++j) {
     eta[first + j] = e[j];
@@ -195,7 +213,7 @@ void walk(backward_tokens<Rule, Storage, Scalar, Work> const& x, std::int64_t co
   } else {
     for (std::int64_t t = 0; t < count; ++t) {
       visit(t, std::int64_t{0}, x.keys, eta, evidence);
-      take_in(x, t, 0, static_cast<int>(x.keys), prior, eta, evidence);
+      take_in(sparing_lanes<native_pack<Work>>{{static_cast<int>(x.keys)}, x.spare}, x, t, 0, prior, eta, evidence);
     }
   }
 }

@@ -2,12 +2,19 @@
 /// @file
 /// The recurrence on the CPU, token by token. Value rows run abreast in packs; all speed is in the packs, the equations are
 /// recurrence.hpp's. Tokens are taken in tiles: keys, queries and gates of a tile are widened once and serve every row of the head.
+///
+/// Where keys do not see one another (Rule::adds), eight of them go through a tile together, their cells in registers: Palimpsa at
+/// K = V = 64 loads and stores a cell once a tile in place of once a token. A token's read is then the sum of what groups of eight read,
+/// in an order that K alone decides; so a tile of any length gives the same bits.
 
 #include <cstdint>
 
+#include "palimpsa/cpu/abreast.hpp"
+#include "palimpsa/cpu/flush.hpp"
 #include "palimpsa/cpu/head.hpp"
 #include "palimpsa/cpu/rows.hpp"
 #include "palimpsa/cpu/solve.hpp"
+#include "palimpsa/cpu/token_unit.hpp"
 #include "palimpsa/detail/config.hpp"
 #include "palimpsa/recurrence.hpp"
 #include "palimpsa/workspace.hpp"
@@ -50,9 +57,15 @@ class sequential_runner {
         key_(memory.take<Scalar>(tile_tokens * keys)),
         query_(memory.take<Scalar>(tile_tokens * keys)),
         alpha_(memory.take<Scalar>(tile_tokens * gates_)),
+        unit_(memory.take<Scalar>(tile_tokens)),
         head_variance_(memory.take<Scalar>(tile_tokens)),
         eta_(memory.take<rows>(blocks_ * keys)),
-        evidence_(memory.take<rows>(Rule::keeps_diagonal ? blocks_ * keys : 0)) {
+        evidence_(memory.take<rows>(Rule::keeps_diagonal ? blocks_ * keys : 0)),
+        value_(memory.take<rows>(tile_tokens)),
+        beta_(memory.take<rows>(tile_tokens)),
+        mean_(memory.take<rows>(tile_tokens)),
+        variance_(memory.take<rows>(Rule::keeps_diagonal ? tile_tokens : 0)),
+        spare_(memory.take<rows>(Rule::keeps_diagonal && !Rule::adds ? keys : 0)) {
     if constexpr (Rule::keeps_full) precision_.take(memory, keys);
   }
 
@@ -61,8 +74,9 @@ class sequential_runner {
   void run(head_inputs<Storage, Scalar> const& in, head_outputs<Storage, Scalar> const& out, Sink const& sink) {
     load(in);
     if (in.tokens == 0) leave(in, sink, -1);
-    for (std::int64_t first = 0; first < in.tokens; first += tile_tokens) {
-      std::int64_t const count = in.tokens - first < tile_tokens ? in.tokens - first : tile_tokens;
+    flush_small const mode(small_is_zero<Rule>(in));
+    for (std::int64_t first = 0, count = 0; first < in.tokens; first += count) {
+      count = tile_at(in, sink, first);
       prepare(in, sink, first, count);
       for (std::int64_t block = 0; block < blocks_; ++block) {
         if (Rule::keeps_diagonal && out.out_variance.present())
@@ -74,6 +88,17 @@ class sequential_runner {
   }
 
  private:
+  using weighting = typename Rule::weighting_type;
+
+  /// Tokens of the tile at `first`: it ends where a state is wanted.
+  template <class Sink>
+  static std::int64_t tile_at(head_inputs<Storage, Scalar> const& in, Sink const& sink, std::int64_t first) {
+    std::int64_t count = 1;
+    auto const wanted = [&](std::int64_t t) { return sink.eta_after(t).present() || sink.evidence_after(t).present(); };
+    while (count < tile_tokens && first + count < in.tokens && !wanted(first + count - 1)) ++count;
+    return count;
+  }
+
   int rows_in(head_inputs<Storage, Scalar> const& in, std::int64_t block) const {
     std::int64_t const left = in.values - block * rows::size;
     return left < rows::size ? static_cast<int>(left) : rows::size;
@@ -110,14 +135,15 @@ class sequential_runner {
   void prepare(head_inputs<Storage, Scalar> const& in, Sink const& sink, std::int64_t first, std::int64_t count) {
     for (std::int64_t t = 0; t < count; ++t) {
       Scalar *const key = key_ + t * in.keys, *const query = query_ + t * in.keys, *const alpha = alpha_ + t * gates_;
-      for (std::int64_t j = 0; j < in.keys; ++j) {
-        key[j] = static_cast<Scalar>(storage<Storage>::load(in.k(first + t, j)));
-        query[j] = static_cast<Scalar>(storage<Storage>::load(in.q(first + t, j)));
-      }
+      widen(in.k, first + t, in.keys, key);
+      widen(in.q, first + t, in.keys, query);
+      unit_[t] = token_unit<weighting>(key, in.keys);
+      if (unit_[t] != 1)
+        for (std::int64_t j = 0; j < in.keys; ++j) key[j] *= unit_[t];
       for (std::int64_t j = 0; j < gates_; ++j)
         alpha[j] = Rule::forget_type::retain(in.log_decay.present() ? in.log_decay(first + t, j) : Scalar{});
       if constexpr (Rule::keeps_full) {
-        precision_.observe(key, alpha[0], in.beta.present() ? in.beta(first + t, 0) : Scalar(1));
+        precision_.observe(key, alpha[0], (in.beta.present() ? in.beta(first + t, 0) : Scalar(1)) * beta_unit(unit_[t]));
         precision_.factorise(in.prior);
         precision_.solve(query);
         double variance = 0;
@@ -135,31 +161,93 @@ class sequential_runner {
   template <bool Variance, class Sink>
   void run_rows(head_inputs<Storage, Scalar> const& in, head_outputs<Storage, Scalar> const& out, Sink const& sink,
                 std::int64_t first, std::int64_t count, std::int64_t block) {
-    serial_lanes const lanes{static_cast<int>(in.keys)};
     std::int64_t const row = block * rows::size;
     int const n = rows_in(in, block);
-    Scalar const prior = Rule::keeps_diagonal ? in.prior(0, 0) : Scalar{};
-    rows *const eta = eta_ + block * in.keys, *const evidence = evidence_ + block * in.keys;
     for (std::int64_t t = 0; t < count; ++t) {
-      token<Scalar> const x{key_ + t * in.keys, query_ + t * in.keys, alpha_ + t * gates_};
-      rows const v = load_rows<rows>(&in.v(first + t, row), in.v.column, n);
-      rows const beta = in.beta.present() ? load_rows<rows>(&in.beta(first + t, row), in.beta.column, n)
-                                          : rows::broadcast(Scalar(1));
-      auto const read = observe<Rule, Variance>(lanes, eta, evidence, x, v, beta, prior);
-      store_rows(read.mean * in.scale, &out.out(first + t, row), out.out.column, n);
-      if constexpr (Variance)
-        store_rows(read.variance * (in.scale * in.scale), &out.out_variance(first + t, row), out.out_variance.column, n);
-      if constexpr (Rule::keeps_full)
-        if (out.out_variance.present())
-          store_rows(rows::broadcast(head_variance_[t] * (in.scale * in.scale)), &out.out_variance(first + t, row),
-                     out.out_variance.column, n);
-      leave_rows(in, sink, first + t, block);
+      value_[t] = load_rows<rows>(&in.v(first + t, row), in.v.column, n);
+      beta_[t] = in.beta.present() ? load_rows<rows>(&in.beta(first + t, row), in.beta.column, n) : rows::broadcast(Scalar(1));
+      if (unit_[t] == 1) continue;
+      value_[t] = value_[t] * value_unit<weighting>(unit_[t]);
+      beta_[t] = beta_[t] * beta_unit(unit_[t]);
+    }
+    if constexpr (Rule::adds) {
+      std::int64_t j = 0;
+      for (std::int64_t t = 0; t < count; ++t) clear<Variance>(t);
+      for (; j + keys_abreast <= in.keys; j += keys_abreast) run_keys<Variance, keys_abreast>(in, count, block, j);
+      for (; j < in.keys; ++j) run_keys<Variance, 1>(in, count, block, j);
+    } else {
+      rows *const eta = eta_ + block * in.keys, *const evidence = evidence_ + block * in.keys;
+      for (std::int64_t t = 0; t < count; ++t) {
+        clear<Variance>(t);
+        take_in<Variance>(sparing_lanes<rows>{{static_cast<int>(in.keys)}, spare_}, in, t, 0, eta, evidence);
+      }
+    }
+    for (std::int64_t t = 0; t < count; ++t) answer_rows<Variance>(in, out, first, t, row, n);
+    leave_rows(in, sink, first + count - 1, block);
+  }
+
+  /// Keys [j, j + Keys) of one pack of rows, through the tokens of a tile.
+  template <bool Variance, int Keys>
+  void run_keys(head_inputs<Storage, Scalar> const& in, std::int64_t count, std::int64_t block, std::int64_t j) {
+    rows *const eta = eta_ + block * in.keys + j, *const evidence = evidence_ + block * in.keys + j;
+    rows e[Keys], J[Rule::keeps_diagonal ? Keys : 1];
+    for (int c = 0; c < Keys; ++c) {
+      e[c] = eta[c];
+      if constexpr (Rule::keeps_diagonal) J[c] = evidence[c];
+    }
+    for (std::int64_t t = 0; t < count; ++t) take_in<Variance>(abreast_lanes<Keys>{}, in, t, j, e, J);
+    for (int c = 0; c < Keys; ++c) {
+      eta[c] = e[c];
+      if constexpr (Rule::keeps_diagonal) evidence[c] = J[c];
     }
   }
 
+  /// The channels of one token, widened; neighbours in a loop of their own, which compilers turn into vectors.
+  static void widen(plane<Storage const> tensor, std::int64_t t, std::int64_t channels, Scalar* into) {
+    Storage const* const from = &tensor(t, 0);
+    if (tensor.column == 1) {
+      for (std::int64_t j = 0; j < channels; ++j) into[j] = static_cast<Scalar>(storage<Storage>::load(from[j]));
+    } else {
+      for (std::int64_t j = 0; j < channels; ++j) into[j] = static_cast<Scalar>(storage<Storage>::load(from[j * tensor.column]));
+    }
+  }
+
+  template <bool Variance>
+  PALIMPSA_INLINE void clear(std::int64_t t) {
+    mean_[t] = rows{};
+    if constexpr (Variance) variance_[t] = rows{};
+  }
+
+  /// One token over the keys from j of one pack of rows; its read is added to the tile's.
+  template <bool Variance, class Lanes>
+  PALIMPSA_INLINE void take_in(Lanes lanes, head_inputs<Storage, Scalar> const& in, std::int64_t t, std::int64_t j, rows* eta,
+                               rows* evidence) {
+    Scalar const prior = Rule::keeps_diagonal ? in.prior(0, 0) : Scalar{};
+    token<Scalar> const x{key_ + t * in.keys + j, query_ + t * in.keys + j,
+                          alpha_ + t * gates_ + (Rule::forget_type::scope == gate_scope::key ? j : 0)};
+    auto const read = observe<Rule, Variance>(lanes, eta, evidence, x, value_[t], beta_[t], prior);
+    mean_[t] = mean_[t] + read.mean;
+    if constexpr (Variance) variance_[t] = variance_[t] + read.variance;
+  }
+
+  /// The reads of token t of a tile to the caller's tensors.
+  template <bool Variance>
+  PALIMPSA_INLINE void answer_rows(head_inputs<Storage, Scalar> const& in, head_outputs<Storage, Scalar> const& out,
+                                   std::int64_t first, std::int64_t t, std::int64_t row, int n) {
+    store_rows(mean_[t] * in.scale, &out.out(first + t, row), out.out.column, n);
+    if constexpr (Variance)
+      store_rows(variance_[t] * in.scale * in.scale, &out.out_variance(first + t, row), out.out_variance.column, n);
+    if constexpr (Rule::keeps_full)
+      if (out.out_variance.present())
+        store_rows(rows::broadcast(head_variance_[t] * in.scale * in.scale), &out.out_variance(first + t, row),
+                   out.out_variance.column, n);
+  }
+
   std::int64_t blocks_, gates_;
-  Scalar *key_, *query_, *alpha_, *head_variance_;
+  Scalar *key_, *query_, *alpha_, *unit_, *head_variance_;
   rows *eta_, *evidence_;
+  rows *value_, *beta_, *mean_, *variance_;  // of the tokens of a tile, one pack of rows
+  rows* spare_;                              // of one pack of rows, within a token
   precision_matrix<Scalar> precision_;
 };
 

@@ -9,6 +9,7 @@
 
 #include "palimpsa/cpu/head.hpp"
 #include "palimpsa/detail/config.hpp"
+#include "palimpsa/fused.hpp"
 #include "palimpsa/lanes.hpp"
 #include "palimpsa/workspace.hpp"
 
@@ -108,7 +109,7 @@ struct precision_matrix {
     for (std::int64_t j = keys - 1; j >= 0; --j) {
       double const *const column = factor + j * keys + j + 1, *const known = solution + j + 1;
       serial_lanes const rest{static_cast<int>(keys - j - 1)};
-      solution[j] = (solution[j] - rest.sum<double>([=](int i) { return column[i] * known[i]; })) / column[-1];
+      solution[j] = (solution[j] - rest.sum<double>([=](int i, double s) { return fused(column[i], known[i], s); })) / column[-1];
     }
   }
 

@@ -48,6 +48,14 @@ template <class T, class F>
 PALIMPSA_HD PALIMPSA_INLINE answer<T, true> map(answer<T, true> x, F f) {
   return {map(x.mean, f), map(x.variance, f)};
 }
+template <class R, class F>
+PALIMPSA_HD PALIMPSA_INLINE palimpsa::detail::apart<R> map(palimpsa::detail::apart<R> x, F f) {
+  return {map(x.most, f), map(x.rest, f)};
+}
+template <class R, class T, class F>
+PALIMPSA_HD PALIMPSA_INLINE palimpsa::detail::apart_shares<R, T> map(palimpsa::detail::apart_shares<R, T> x, F f) {
+  return {map(x.square, f), map(x.lead, f), map(x.others, f)};
+}
 
 /// One lane's share of a sum: even and odd cells apart, so that two additions are in flight.
 template <class T, int Cells, class F>
@@ -55,8 +63,8 @@ PALIMPSA_HD PALIMPSA_INLINE T lane_share(F f, int first) {
   T even{}, odd{};
   PALIMPSA_UNROLLED
   for (int i = 0; i < Cells; i += 2) {
-    even = even + f(first + i);
-    odd = odd + f(first + i + 1);
+    even = f(first + i, even);
+    odd = f(first + i + 1, odd);
   }
   return even + odd;
 }

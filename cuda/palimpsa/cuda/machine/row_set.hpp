@@ -5,6 +5,7 @@
 
 #include "palimpsa/detail/config.hpp"
 #include "palimpsa/elementwise.hpp"
+#include "palimpsa/fused.hpp"
 
 namespace palimpsa::cuda {
 
@@ -85,5 +86,12 @@ struct row_set {
     return r;
   }
 };
+
+/// a·b + c, row by row, rounded once where the target fuses: see palimpsa/fused.hpp.
+template <class S, int N>
+PALIMPSA_HD PALIMPSA_INLINE row_set<S, N> multiply_add(row_set<S, N> a, row_set<S, N> b, row_set<S, N> c) {
+  for (int i = 0; i < N; ++i) c.row[i] = palimpsa::detail::multiply_add(a.row[i], b.row[i], c.row[i]);
+  return c;
+}
 
 }  // namespace palimpsa::cuda

@@ -312,7 +312,7 @@ PALIMPSA_HD void flush(row_problem<Storage> const& p, block_task const& b, segme
     int const t = e / Tile::block_rows, i = e % Tile::block_rows;
     if (i >= b.rows) continue;
     out(first + t, b.first_row + i) = storage<Storage>::store(from.mean[t][i] * p.scale);
-    if constexpr (Variance) variance(first + t, b.first_row + i) = from.variance[t][i] * (p.scale * p.scale);
+    if constexpr (Variance) variance(first + t, b.first_row + i) = from.variance[t][i] * p.scale * p.scale;
   }
 }
 

@@ -82,7 +82,7 @@ PALIMPSA_HD PALIMPSA_INLINE void answer_rows(row_problem<Storage> const& p, bloc
     if (row >= b.rows) continue;
     out(t, b.first_row + row) = storage<Storage>::store(read.mean.row[r] * p.scale);
     if constexpr (Variance)
-      if (variance.present()) variance(t, b.first_row + row) = read.variance.row[r] * (p.scale * p.scale);
+      if (variance.present()) variance(t, b.first_row + row) = read.variance.row[r] * p.scale * p.scale;
   }
 }
 

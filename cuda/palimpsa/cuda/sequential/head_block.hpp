@@ -109,7 +109,7 @@ PALIMPSA_HD void run_head(Team const& team, head_problem<Storage> const& p, std:
       share += m.system.solution[j] * m.system.query[j];
     }
     if (variance.present()) {
-      float const w = team.sum(share) * (r.scale * r.scale);
+      float const w = team.sum(share) * r.scale * r.scale;
       for (std::int64_t i = team.rank(); i < r.shape.values; i += team.size()) variance(t, i) = w;
     }
     leave(t);

@@ -145,7 +145,7 @@ static __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
       for (int r = 0; r < Tile::rows; ++r) {
         if (lane != 0 || Tile::row_of(group, r) >= left) continue;
         out[r] = storage<Storage>::store(read.mean.row[r] * p.scale);
-        if constexpr (Variance) variance[r] = read.variance.row[r] * (p.scale * p.scale);
+        if constexpr (Variance) variance[r] = read.variance.row[r] * p.scale * p.scale;
       }
       if (to >= 0) {
         detail::store_quads<Tile>(now.eta, eta_to.at, eta_to.row_step, left, keys, group, lane);

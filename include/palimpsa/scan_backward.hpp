@@ -46,14 +46,14 @@ backward_plan plan_backward(checkpointed how, scan_inputs<Storage, Scalar> const
     throw argument_error("workspace", "a call that needs at most 2^56 bytes", "sizes that need more");
   std::int64_t const priors = Rule::keeps_full ? s.keys : Rule::keeps_diagonal ? 1 : 0;
   std::int64_t const constants = Rule::forget_type::scope == gate_scope::constant ? 1 : 0;
-  std::int64_t const numbers = s.sequences * s.value_heads * (priors + constants);
+  std::int64_t const sum_count = s.sequences * s.value_heads * (priors + constants);
   // Forward again, and backward, some four forwards.
   cpu::team_plan team(s.sequences * s.key_heads, 4 * cpu::cell_steps<Rule>(s), how.threads,
                       [&](arena& count) { cpu::backward_runner<Rule, Storage, Scalar>(count, sizes); });
   arena sums;
-  sums.take<double>(numbers);
+  sums.take<double>(sum_count);
   team.shared = sums.used();
-  return {sizes, team, priors, constants, numbers};
+  return {sizes, team, priors, constants, sum_count};
 }
 
 /// One call of scan_backward, cut into heads.

@@ -41,9 +41,9 @@ std::string head_major_hint(char const* one_name, view<T> const& one, char const
 /// No product of a call's sizes wraps: its tokens, and its states, are fewer than any memory has bytes.
 inline void require_sizes(scan_shape const& s) {
   auto const require = [](char const* what, std::initializer_list<std::int64_t> sizes) {
-    std::int64_t numbers = 1;
-    for (std::int64_t size : sizes) numbers = checked::product(numbers, size);
-    if (numbers > checked::most) throw argument_error("sizes", std::string(what) + " of at most 2^56", extents_text(sizes));
+    std::int64_t all = 1;
+    for (std::int64_t size : sizes) all = checked::product(all, size);
+    if (all > checked::most) throw argument_error("sizes", std::string(what) + " of at most 2^56", extents_text(sizes));
   };
   std::int64_t const widest = (std::max)(s.keys, s.values);
   require("B*T*HV*max(K,V)", {s.batch, s.tokens, s.value_heads, widest});

@@ -100,7 +100,7 @@ void require_apart(char const* name, view<T> const& tensor) {
                            "stride 0");
   overlap_answer const answer = find_overlap(tensor);
   if (answer.kind == overlap::none) return;
-  auto const text = [&](std::int64_t const* numbers) { return extents_text(numbers, numbers + tensor.rank); };
+  auto const text = [&](std::int64_t const* list) { return extents_text(list, list + tensor.rank); };
   std::string const strides = "strides " + text(tensor.stride) + " over " + shape_text(tensor);
   if (answer.kind == overlap::undecided)
     throw argument_error(name, "strides that keep its elements apart, as a search of 2^20 steps can tell, since it is written", strides);

@@ -5,12 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 namespace palimpsa {
 
 /// The recurrence, token by token, on the CPU. Every rule has this path; it is the reference.
 struct sequential {
-  int threads = 0;  ///< at most this many; 0 = as many as OpenMP gives. Results do not depend on it.
+  int threads = 0;  ///< at most this many; 0 = as many as OpenMP gives and the work is worth. Results do not depend on it.
 };
 
 /// Chunks of tokens as matrix algebra on the CPU, for rules with a chunked form (see chunked_form).
@@ -33,5 +34,15 @@ using workspace = std::span<std::byte>;
 struct allocate_t {};
 /// The value to pass in place of a workspace.
 inline constexpr allocate_t allocate{};
+
+/// The tags that scan takes; a tag of another header says so for itself.
+template <class Exec>
+inline constexpr bool runs_scan = std::is_same_v<Exec, sequential> || std::is_same_v<Exec, chunked>;
+/// The tags that step takes.
+template <class Exec>
+inline constexpr bool runs_step = std::is_same_v<Exec, sequential>;
+/// The tags that scan_backward takes.
+template <class Exec>
+inline constexpr bool runs_backward = std::is_same_v<Exec, checkpointed>;
 
 }  // namespace palimpsa

@@ -96,12 +96,8 @@ struct dense_tensor {
   explicit dense_tensor(view<T> const& like) : values(static_cast<std::size_t>(like.present() ? element_count(like) : 0)) {
     whole.data = values.data();
     whole.rank = like.rank;
-    std::int64_t step = 1;
-    for (int axis = like.rank - 1; axis >= 0; --axis) {
-      whole.extent[axis] = like.extent[axis];
-      whole.stride[axis] = step;
-      step *= like.extent[axis];
-    }
+    for (int axis = 0; axis < like.rank; ++axis) whole.extent[axis] = like.extent[axis];
+    dense_strides(whole.rank, whole.extent, whole.stride);
   }
 
   /// Takes the values of a tensor of the same shape.

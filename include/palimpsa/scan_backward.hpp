@@ -9,7 +9,7 @@
 
 #include "palimpsa/arguments.hpp"
 #include "palimpsa/cpu/backward.hpp"
-#include "palimpsa/cpu/parallel.hpp"
+#include "palimpsa/cpu/team.hpp"
 #include "palimpsa/detail/config.hpp"
 #include "palimpsa/execution.hpp"
 #include "palimpsa/validate_values.hpp"
@@ -21,13 +21,10 @@ namespace detail {
 /// How the workspace of a backward pass is laid out: sums of every head of every sequence, then the scratch of each thread.
 struct backward_plan {
   cpu::backward_sizes sizes;   ///< of one thread's scratch
-  std::int64_t tasks;          ///< key heads of all sequences
-  int threads;                 ///< that run them
+  cpu::team_plan team;         ///< the key heads of all sequences
   std::int64_t priors;         ///< numbers a head has in its prior gradient: 0, 1 or K
   std::int64_t constants;      ///< numbers a head has in its gate gradient: 1 if the gate is constant
   std::int64_t sums;           ///< doubles that outlive a task
-  std::size_t sum_bytes;       ///< bytes of them
-  std::size_t thread_bytes;    ///< bytes of one thread's scratch
 };
 
 /// Tokens of the longest sequence.
@@ -42,23 +39,21 @@ backward_plan plan_backward(checkpointed how, scan_inputs<Storage, Scalar> const
   if (how.chunk < 1) throw argument_error("chunk", "at least 1 token", std::to_string(how.chunk));
   check_boundaries(in.cu_seqlens, s.tokens);
   std::int64_t const tokens = longest_sequence(s, in.cu_seqlens), chunk = (std::clamp<std::int64_t>)(tokens, 1, how.chunk);
-  backward_plan p{};
-  p.sizes = {s.keys, s.values, s.group(), (tokens + chunk - 1) / chunk, chunk};
-  p.tasks = s.sequences * s.key_heads;
-  p.threads = cpu::thread_count(p.tasks, how.threads);
-  p.priors = Rule::keeps_full ? s.keys : Rule::keeps_diagonal ? 1 : 0;
-  p.constants = Rule::forget_type::scope == gate_scope::constant ? 1 : 0;
-  p.sums = s.sequences * s.value_heads * (p.priors + p.constants);
-  arena sums, scratch;
-  sums.take<double>(p.sums);
-  cpu::backward_runner<Rule, Storage, Scalar>(scratch, p.sizes);
-  p.sum_bytes = sums.used();
-  p.thread_bytes = scratch.used();
-  return p;
-}
-
-inline std::size_t bytes_of(backward_plan const& p) {
-  return padded(p.sum_bytes + p.thread_bytes * static_cast<std::size_t>(p.threads));
+  cpu::backward_sizes const sizes{s.keys, s.values, s.group(), tokens / chunk + (tokens % chunk == 0 ? 0 : 1), chunk};
+  // Kept states, and those of one chunk: the products that the runner takes memory for do not wrap.
+  if (checked::product(sizes.group, sizes.chunks, max_channels * max_channels) > checked::most ||
+      checked::product(chunk, max_channels * max_channels) > checked::most)
+    throw argument_error("workspace", "a call that needs at most 2^56 bytes", "sizes that need more");
+  std::int64_t const priors = Rule::keeps_full ? s.keys : Rule::keeps_diagonal ? 1 : 0;
+  std::int64_t const constants = Rule::forget_type::scope == gate_scope::constant ? 1 : 0;
+  std::int64_t const sum_count = s.sequences * s.value_heads * (priors + constants);
+  // Forward again, and backward, some four forwards.
+  cpu::team_plan team(s.sequences * s.key_heads, 4 * cpu::cell_steps<Rule>(s), how.threads,
+                      [&](arena& count) { cpu::backward_runner<Rule, Storage, Scalar>(count, sizes); });
+  arena sums;
+  sums.take<double>(sum_count);
+  team.shared = sums.used();
+  return {sizes, team, priors, constants, sum_count};
 }
 
 /// One call of scan_backward, cut into heads.
@@ -85,7 +80,7 @@ struct backward_call {
     h.final_evidence = cpu::state_of(up.grad_final_evidence, n, head);
     h.v = cpu::tokens_of(down.grad_v, where, head);
     h.beta = cpu::tokens_of(down.grad_beta, where, head);
-    h.beta_per_channel = in.beta.rank > 3;
+    h.beta_per_channel = !Rule::keeps_full && down.grad_beta.rank > 3;
     if constexpr (Rule::forget_type::scope != gate_scope::constant)
       h.log_decay = cpu::tokens_of(down.grad_log_decay, where, head);
     h.initial_eta = cpu::state_of(down.grad_initial_eta, n, head);
@@ -116,14 +111,21 @@ struct backward_call {
   }
 };
 
+/// What the compiler says of an unknown execution tag.
+template <class Exec>
+struct no_backward_by {
+  static_assert(runs_backward<Exec>,
+                "palimpsa::scan_backward: the first argument must be an execution tag: palimpsa::checkpointed (scan_backward.hpp)");
+};
+
 }  // namespace detail
 
 /// Bytes of workspace that `scan_backward<Rule>(how, in, ...)` needs: for each thread the states at chunk starts of one key head's
 /// value heads, (T/chunk)·V·K of them for the longest sequence (and K² or V·K of evidence), and the states of one chunk of a few rows.
 /// @throws argument_error  as scan_backward does for the shapes of `in`, its cu_seqlens and the chunk
-template <any_rule Rule, class Storage, class Scalar>
+template <any_rule Rule, stored Storage, class Scalar>
 std::size_t scan_backward_workspace(checkpointed how, scan_inputs<Storage, Scalar> const& in) {
-  return detail::bytes_of(detail::plan_backward<Rule>(how, in, check_shapes<Rule>(in)));
+  return detail::plan_backward<Rule>(how, in, check_shapes<Rule>(in)).team.bytes();
 }
 
 /// The gradients of a scan: from the derivatives of a loss with respect to what scan<Rule>(..., in, ...) wrote, those with respect to
@@ -140,22 +142,21 @@ std::size_t scan_backward_workspace(checkpointed how, scan_inputs<Storage, Scala
 /// @param down     where ∂loss/∂ what it read goes; must not overlap `in`; grad_initial_* may be the memory of grad_final_*
 /// @param scratch  at least scan_backward_workspace<Rule>(how, in) bytes; its contents do not matter
 /// @throws argument_error  naming tensor, expected and given; nothing has been written then
-template <any_rule Rule, class Storage, class Scalar>
+template <any_rule Rule, stored Storage, class Scalar>
 void scan_backward(checkpointed how, scan_inputs<Storage, Scalar> const& in, scan_cotangents<Storage, Scalar> const& up,
                    scan_gradients<Storage, Scalar> const& down, workspace scratch) {
   scan_shape const s = check_shapes<Rule>(in);
   check_shapes<Rule>(in, up, down, s);
   check_values<Rule>(in, s);
   detail::backward_plan const plan = detail::plan_backward<Rule>(how, in, s);
-  std::byte* const base = detail::aligned_workspace(scratch, detail::bytes_of(plan));
+  std::byte* const base = detail::aligned_workspace(scratch, plan.team.bytes());
 
   double* const sums = arena(base).take<double>(plan.sums);
   std::fill_n(sums, plan.sums, 0.0);
   detail::backward_call<Rule, Storage, Scalar> const call{in, up, down, s, plan, sums};
-  cpu::parallel_for(plan.tasks, plan.threads, [&](std::int64_t task, int thread) {
+  plan.team.run(base, [&](std::int64_t task, arena& memory) {
     std::int64_t const n = task / s.key_heads, key_head = task % s.key_heads;
     segment const where = segment_of(s, in.cu_seqlens, n);
-    arena memory(base + plan.sum_bytes + plan.thread_bytes * static_cast<std::size_t>(thread));
     cpu::backward_runner<Rule, Storage, Scalar> runner(memory, plan.sizes);
     runner.run([&](std::int64_t g) { return call.head_of(n, key_head * s.group() + g); },
                cpu::tokens_of(down.grad_q, where, key_head), cpu::tokens_of(down.grad_k, where, key_head));
@@ -164,10 +165,17 @@ void scan_backward(checkpointed how, scan_inputs<Storage, Scalar> const& in, sca
 }
 
 /// The same, allocating its workspace inside the call.
-template <any_rule Rule, class Storage, class Scalar>
+template <any_rule Rule, stored Storage, class Scalar>
 void scan_backward(checkpointed how, scan_inputs<Storage, Scalar> const& in, scan_cotangents<Storage, Scalar> const& up,
                    scan_gradients<Storage, Scalar> const& down, allocate_t) {
   scan_backward<Rule>(how, in, up, down, detail::owned_workspace(scan_backward_workspace<Rule>(how, in)));
+}
+
+/// For any other tag: a sentence.
+template <any_rule Rule, class Exec, class... Rest>
+  requires(!runs_backward<Exec>)
+void scan_backward(Exec const&, Rest const&...) {
+  static_cast<void>(detail::no_backward_by<Exec>{});
 }
 
 }  // namespace palimpsa

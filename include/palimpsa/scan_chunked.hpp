@@ -19,7 +19,7 @@ char const* chunked_refusal(scan_inputs<Storage, Scalar> const& in) {
   if constexpr (chunked_form<Rule> == chunk_form::none)
     return "no chunked form: this rule's transition differs from cell to cell";
   else if constexpr (chunked_form<Rule> == chunk_form::wy)
-    return in.beta.rank == 4 ? "no chunked form: beta per channel gives every row a transition of its own" : nullptr;
+    return per_channel(in.beta) ? "no chunked form: beta per channel gives every row a transition of its own" : nullptr;
   else
     return nullptr;
 }
@@ -34,9 +34,11 @@ void require_chunked(chunked how, scan_inputs<Storage, Scalar> const& in) {
   if (char const* const why = chunked_refusal<Rule>(in)) throw unsupported_error(why);
 }
 
-/// Tokens of the longest chunk there is: the workspace grows with it.
-inline std::int64_t longest_chunk(chunked how, scan_shape const& s) {
-  return (std::min)((std::max)(s.tokens, std::int64_t{1}), how.chunk);
+/// Makes the runner of a scan in chunks; the workspace grows with the longest chunk there is.
+template <class Rule, class Storage, class Scalar>
+auto chunked_maker(chunked how, scan_shape const& s) {
+  std::int64_t const chunk = (std::clamp<std::int64_t>)(s.tokens, 1, how.chunk);
+  return [=](arena& memory) { return cpu::chunked_runner<Rule, Storage, Scalar>(memory, chunk, s.keys, s.values); };
 }
 
 }  // namespace detail
@@ -44,14 +46,11 @@ inline std::int64_t longest_chunk(chunked how, scan_shape const& s) {
 /// Bytes of workspace that `scan<Rule>(chunked, in, ...)` needs.
 /// @throws argument_error     as scan does for the shapes of `in` and the chunk
 /// @throws unsupported_error  if these inputs have no chunked form
-template <any_rule Rule, class Storage, class Scalar>
+template <any_rule Rule, stored Storage, class Scalar>
 std::size_t scan_workspace(chunked how, scan_inputs<Storage, Scalar> const& in) {
   scan_shape const s = check_shapes<Rule>(in);
   detail::require_chunked<Rule>(how, in);
-  arena count;
-  cpu::chunked_runner<Rule, Storage, Scalar>(count, detail::longest_chunk(how, s), s.keys, s.values);
-  auto const threads = static_cast<std::size_t>(cpu::thread_count(s.sequences * s.value_heads, how.threads));
-  return detail::padded(count.used() * threads);
+  return detail::plan_scan<Rule>(s, how.threads, detail::chunked_maker<Rule, Storage, Scalar>(how, s)).bytes();
 }
 
 /// Runs the recurrence over whole sequences in chunks of how.chunk tokens, by matrix products (Eigen). The chunk changes nothing but
@@ -59,27 +58,11 @@ std::size_t scan_workspace(chunked how, scan_inputs<Storage, Scalar> const& in) 
 /// @param scratch  at least scan_workspace<Rule>(how, in) bytes; its contents do not matter
 /// @throws argument_error     naming tensor, expected and given; nothing has been written then
 /// @throws unsupported_error  DeltaNets with beta per channel; nothing has been written then
-template <any_rule Rule, class Storage, class Scalar>
+template <any_rule Rule, stored Storage, class Scalar>
 void scan(chunked how, scan_inputs<Storage, Scalar> const& in, scan_outputs<Storage, Scalar> const& out, workspace scratch) {
   scan_shape const s = check_shapes<Rule>(in);
-  check_shapes<Rule>(out, s);
-  check_values<Rule>(in, s);
-  std::size_t const needed = scan_workspace<Rule>(how, in);
-  std::byte* const base = detail::aligned_workspace(scratch, needed);
-
-  std::int64_t const tasks = s.sequences * s.value_heads, chunk = detail::longest_chunk(how, s);
-  int const threads = cpu::thread_count(tasks, how.threads);
-  std::size_t const share = (needed - (needed == 0 ? 0 : arena::alignment)) / static_cast<std::size_t>(threads);
-  cpu::parallel_for(tasks, threads, [&](std::int64_t task, int thread) {
-    std::int64_t const n = task / s.value_heads, head = task % s.value_heads;
-    arena memory(base + share * static_cast<std::size_t>(thread));
-    cpu::chunked_runner<Rule, Storage, Scalar> runner(memory, chunk, s.keys, s.values);
-    segment const where = segment_of(s, in.cu_seqlens, n);
-    runner.run(cpu::head_of<Rule>(in, s, n, head),
-               {cpu::tokens_of(out.out, where, head), cpu::tokens_of(out.out_variance, where, head)},
-               cpu::final_state<Scalar>{where.length, cpu::state_of(out.final_eta, n, head),
-                                        cpu::state_of(out.final_evidence, n, head)});
-  });
+  detail::require_chunked<Rule>(how, in);
+  detail::scan_heads<Rule>(how.threads, in, out, scratch, detail::chunked_maker<Rule, Storage, Scalar>(how, s));
 }
 
 }  // namespace palimpsa

@@ -94,6 +94,12 @@ void divide_by_importance(head_state<Scalar const> from, cpu::plane<Scalar const
     }
 }
 
+/// I - prior; an importance that rounding left below its prior is the prior.
+template <class T>
+T above(T importance, T prior) {
+  return importance < prior ? T(0) : importance - prior;
+}
+
 /// η = μ ⊙ I, J = I - prior.
 template <class Rule, class Scalar>
 void multiply_by_importance(head_state<Scalar const> from, cpu::plane<Scalar const> prior, head_state<Scalar> to,
@@ -102,7 +108,7 @@ void multiply_by_importance(head_state<Scalar const> from, cpu::plane<Scalar con
     for (std::int64_t j = 0; j < s.keys; ++j) {
       Scalar const importance = Rule::keeps_diagonal ? from.precision(i, j) : Scalar(1);
       to.mean(i, j) = from.mean(i, j) * importance;
-      if constexpr (Rule::keeps_diagonal) to.precision(i, j) = importance - prior(0, 0);
+      if constexpr (Rule::keeps_diagonal) to.precision(i, j) = above(importance, prior(0, 0));
     }
 }
 
@@ -115,7 +121,7 @@ void divide_by_matrix(head_state<Scalar const> from, cpu::plane<Scalar const> pr
   matrix.take(memory, s.keys);
   matrix.load(from.precision);
   matrix.factorise(prior);
-  Scalar row[max_channels];
+  Scalar row[max_channels] = {};
   for (std::int64_t i = 0; i < s.values; ++i) {
     for (std::int64_t j = 0; j < s.keys; ++j) row[j] = from.mean(i, j);
     matrix.solve(row);
@@ -129,7 +135,7 @@ void divide_by_matrix(head_state<Scalar const> from, cpu::plane<Scalar const> pr
 /// η = μ Λ, J = Λ - diag(prior).
 template <class Scalar>
 void multiply_by_matrix(head_state<Scalar const> from, cpu::plane<Scalar const> prior, head_state<Scalar> to, scan_shape const& s) {
-  Scalar row[max_channels];
+  Scalar row[max_channels] = {};
   for (std::int64_t i = 0; i < s.values; ++i) {
     for (std::int64_t j = 0; j < s.keys; ++j) row[j] = from.mean(i, j);
     for (std::int64_t j = 0; j < s.keys; ++j) {
@@ -140,7 +146,7 @@ void multiply_by_matrix(head_state<Scalar const> from, cpu::plane<Scalar const> 
   }
   for (std::int64_t i = 0; i < s.keys; ++i)
     for (std::int64_t j = 0; j < s.keys; ++j)
-      to.precision(i, j) = i == j ? from.precision(i, i) - prior(0, i) : from.precision(i, j);
+      to.precision(i, j) = i == j ? above(from.precision(i, i), prior(0, i)) : from.precision(i, j);
 }
 
 /// f(from, prior, to) for every head of every sequence.
@@ -176,6 +182,7 @@ void to_moments(natural_state<std::type_identity_t<Scalar> const> from, view<std
   detail::require_prior<Rule>("prior", prior, s);
   detail::require_state<Rule>("mean", to.mean, "importance", to.importance, s);
   detail::check_prior(prior);
+  detail::check_evidence<Rule>("evidence", from.evidence);
   std::byte* const base = detail::aligned_workspace(scratch, to_moments_workspace<Rule>(from.eta));
 
   detail::convert_heads<Scalar>(s, from.eta, from.evidence, prior, to.mean, to.importance, [&](auto in, auto p, auto out) {

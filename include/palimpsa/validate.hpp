@@ -1,20 +1,21 @@
 #pragma once
 /// @file
 /// The contract, checked before anything is written. `check_shapes` needs only what the host sees (also for device tensors);
-/// `check_values` reads cu_seqlens, gates, priors and slots, so it is for tensors in host memory.
+/// `check_values` (validate_values.hpp) reads them, so it is for tensors in host memory.
 
+#include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <initializer_list>
 #include <limits>
-#include <numeric>
 #include <string>
+#include <type_traits>
 
 #include "palimpsa/arguments.hpp"
 #include "palimpsa/detail/config.hpp"
 #include "palimpsa/error.hpp"
 #include "palimpsa/rule.hpp"
 #include "palimpsa/shape.hpp"
+#include "palimpsa/validate_tensor.hpp"
 
 namespace palimpsa::inline PALIMPSA_ABI {
 
@@ -23,91 +24,30 @@ inline constexpr std::int64_t max_channels = 256;
 
 namespace detail {
 
-inline std::string extents_text(std::initializer_list<std::int64_t> extents) {
-  std::string text = "[";
-  char const* separator = "";
-  for (std::int64_t e : extents) {
-    text += separator + std::to_string(e);
-    separator = ", ";
-  }
-  return text + "]";
-}
-
-/// A number as a reader would write it: std::to_string shows 1e-9 as zero.
-inline std::string number_text(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.9g", x);
-  return text;
-}
-
-template <class T>
-bool has_extents(view<T> const& tensor, std::initializer_list<std::int64_t> extents) {
-  if (tensor.rank != static_cast<int>(extents.size())) return false;
-  int axis = 0;
-  for (std::int64_t e : extents)
-    if (tensor.extent[axis++] != e) return false;
-  return true;
-}
-
-template <class T>
-std::int64_t element_count(view<T> const& tensor) {
-  std::int64_t n = 1;
-  for (int axis = 0; axis < tensor.rank; ++axis) n *= tensor.extent[axis];
-  return n;
-}
-
-/// Pointer present wherever an element is.
-template <class T>
-void require_memory(char const* name, view<T> const& tensor) {
-  if (tensor.data == nullptr && element_count(tensor) > 0)
-    throw argument_error(name, "a pointer to " + std::to_string(element_count(tensor)) + " elements", "a null pointer");
-}
-
-/// An input: shape `extents` (`symbols` says it in letters), memory behind it.
-template <class T>
-void require(char const* name, view<T> const& tensor, char const* symbols,
-             std::initializer_list<std::int64_t> extents) {
-  if (!has_extents(tensor, extents))
-    throw argument_error(name, std::string(symbols) + " = " + extents_text(extents), shape_text(tensor));
-  require_memory(name, tensor);
-}
-
-/// Whether some element is reached both by i steps along axis a and by j along axis b, i and j not 0.
-template <class T>
-bool axes_collide(view<T> const& tensor, int a, int b) {
-  std::int64_t const one = tensor.stride[a] < 0 ? -tensor.stride[a] : tensor.stride[a];
-  std::int64_t const other = tensor.stride[b] < 0 ? -tensor.stride[b] : tensor.stride[b];
-  std::int64_t const common = std::gcd(one, other);
-  return other / common < tensor.extent[a] && one / common < tensor.extent[b];
-}
-
-/// Refuses strides under which elements of a written tensor share memory: a stride of 0, or two axes that meet.
-template <class T>
-void require_apart(char const* name, view<T> const& tensor) {
-  if (element_count(tensor) == 0) return;
-  for (int axis = 0; axis < tensor.rank; ++axis)
-    if (tensor.stride[axis] == 0 && tensor.extent[axis] > 1)
-      throw argument_error(name, "a stride other than 0 along axis " + std::to_string(axis) + ", since it is written",
-                           "stride 0");
-  for (int a = 0; a < tensor.rank; ++a)
-    for (int b = a + 1; b < tensor.rank; ++b)
-      if (tensor.extent[a] > 1 && tensor.extent[b] > 1 && axes_collide(tensor, a, b))
-        throw argument_error(name, "strides that keep its elements apart, since it is written",
-                             "strides " + std::to_string(tensor.stride[a]) + " and " + std::to_string(tensor.stride[b]) +
-                                 " along axes " + std::to_string(a) + " and " + std::to_string(b) + " of " + shape_text(tensor));
-}
-
-/// An output: as an input, and no two of its elements may share memory.
-template <class T>
-void require_writable(char const* name, view<T> const& tensor, char const* symbols,
-                      std::initializer_list<std::int64_t> extents) {
-  require(name, tensor, symbols, extents);
-  require_apart(name, tensor);
-}
-
 inline void require_channels(char const* name, std::int64_t channels) {
   if (channels < 1 || channels > max_channels)
     throw argument_error(name, "a last axis from 1 to " + std::to_string(max_channels), std::to_string(channels));
+}
+
+/// A sentence for who hands over [B,H,T,...]: `other` has the token and head axes of `one` the other way round; otherwise nothing.
+template <class T, class U>
+std::string head_major_hint(char const* one_name, view<T> const& one, char const* other_name, view<U> const& other) {
+  if (one.rank < 3 || other.rank < 3 || one.extent[1] == one.extent[2]) return "";
+  if (one.extent[1] != other.extent[2] || one.extent[2] != other.extent[1]) return "";
+  return std::string(" (") + one_name + " and " + other_name +
+         " have tokens and heads exchanged: every tensor is [B,T,H,...], none is head-major, [B,H,T,...]; strides may be any)";
+}
+
+/// No product of a call's sizes wraps: its tokens, and its states, are fewer than any memory has bytes.
+inline void require_sizes(scan_shape const& s) {
+  auto const require = [](char const* what, std::initializer_list<std::int64_t> sizes) {
+    std::int64_t all = 1;
+    for (std::int64_t size : sizes) all = checked::product(all, size);
+    if (all > checked::most) throw argument_error("sizes", std::string(what) + " of at most 2^56", extents_text(sizes));
+  };
+  std::int64_t const widest = (std::max)(s.keys, s.values);
+  require("B*T*HV*max(K,V)", {s.batch, s.tokens, s.value_heads, widest});
+  require("N*HV*K*max(K,V)", {s.sequences, s.value_heads, s.keys, widest});
 }
 
 /// q, k, v and the sizes they fix.
@@ -126,36 +66,41 @@ scan_shape shape_of_tokens(view<Storage const> q, view<Storage const> k, view<St
   require_channels("q", s.keys);
   require_channels("v", s.values);
   if (s.key_heads < 1) throw argument_error("q", "at least one key head", shape_text(q));
+  std::string const hint = head_major_hint("q", q, "v", v), k_hint = head_major_hint("q", q, "k", k);
   if (s.value_heads < 1 || s.value_heads % s.key_heads != 0)
     throw argument_error("v", "a multiple of " + std::to_string(s.key_heads) + " (the key heads) value heads",
-                         std::to_string(s.value_heads));
+                         std::to_string(s.value_heads) + (hint.empty() ? k_hint : hint));
   require("q", q, "[B,T,HK,K]", {s.batch, s.tokens, s.key_heads, s.keys});
-  require("k", k, "[B,T,HK,K]", {s.batch, s.tokens, s.key_heads, s.keys});
-  require("v", v, "[B,T,HV,V]", {s.batch, s.tokens, s.value_heads, s.values});
+  require("k", k, "[B,T,HK,K]", {s.batch, s.tokens, s.key_heads, s.keys}, k_hint);
+  require("v", v, "[B,T,HV,V]", {s.batch, s.tokens, s.value_heads, s.values}, hint);
+  require_sizes(s);
   return s;
 }
 
-template <class Rule, class T>
-void require_beta(char const* name, view<T> const& beta, scan_shape const& s) {
+/// β, a head or a channel; `v` says whether tokens and heads are exchanged.
+template <class Rule, class T, class U>
+void require_beta(char const* name, view<T> const& beta, view<U> const& v, scan_shape const& s) {
   if (!beta.present()) return;
-  if (Rule::keeps_full || beta.rank == 3)
-    require(name, beta, "[B,T,HV]", {s.batch, s.tokens, s.value_heads});
+  std::string const hint = head_major_hint("v", v, name, beta);
+  if (beta.rank == 3 || (Rule::keeps_full && (beta.rank != 4 || per_channel(beta))))
+    require(name, beta, "[B,T,HV]", {s.batch, s.tokens, s.value_heads}, hint);
   else
-    require(name, beta, "[B,T,HV] or [B,T,HV,V]", {s.batch, s.tokens, s.value_heads, s.values});
+    require(name, beta, "[B,T,HV] or [B,T,HV,V]", {s.batch, s.tokens, s.value_heads, s.values}, hint);
 }
 
-template <class Rule, class T>
-void require_gate(char const* name, view<T> const& gate, scan_shape const& s) {
+template <class Rule, class T, class U>
+void require_gate(char const* name, view<T> const& gate, view<U> const& v, scan_shape const& s) {
   constexpr gate_scope scope = Rule::forget_type::scope;
   if (!gate.present()) return;
+  std::string const hint = head_major_hint("v", v, name, gate);
   if constexpr (scope == gate_scope::none)
     throw argument_error(name, "absent, since this rule forgets nothing", shape_text(gate));
   else if constexpr (scope == gate_scope::constant)
     require(name, gate, "[HV]", {s.value_heads});
   else if constexpr (scope == gate_scope::head)
-    require(name, gate, "[B,T,HV]", {s.batch, s.tokens, s.value_heads});
+    require(name, gate, "[B,T,HV]", {s.batch, s.tokens, s.value_heads}, hint);
   else
-    require(name, gate, "[B,T,HV,K]", {s.batch, s.tokens, s.value_heads, s.keys});
+    require(name, gate, "[B,T,HV,K]", {s.batch, s.tokens, s.value_heads, s.keys}, hint);
 }
 
 template <class Rule, class T>
@@ -245,14 +190,18 @@ scan_shape check_shapes(scan_inputs<Storage, Scalar> const& in) {
   check_policies<Rule>();
   scan_shape s = detail::shape_of_tokens<Storage>(in.q, in.k, in.v);
   if (in.cu_seqlens.present()) {
+    if (in.cu_seqlens.rank != 1)
+      throw argument_error("cu_seqlens", "[N+1], the boundaries of all sequences in one list",
+                           detail::list_text(in.cu_seqlens) + " (a list a batch row: pack the rows into one, B = 1)");
     if (s.batch != 1) throw argument_error("q", "B = 1 with cu_seqlens", "B = " + std::to_string(s.batch));
-    if (in.cu_seqlens.rank != 1 || in.cu_seqlens.extent[0] < 1)
+    if (in.cu_seqlens.extent[0] < 1)
       throw argument_error("cu_seqlens", "[N+1], at least one boundary", std::to_string(in.cu_seqlens.extent[0]));
-    if (in.cu_seqlens.data == nullptr) throw argument_error("cu_seqlens", "a pointer", "a null pointer");
+    detail::require_list("cu_seqlens", in.cu_seqlens);
     s.sequences = in.cu_seqlens.extent[0] - 1;
+    detail::require_sizes(s);
   }
-  detail::require_beta<Rule>("beta", in.beta, s);
-  detail::require_gate<Rule>("log_decay", in.log_decay, s);
+  detail::require_beta<Rule>("beta", in.beta, in.v, s);
+  detail::require_gate<Rule>("log_decay", in.log_decay, in.v, s);
   detail::require_prior<Rule>("prior", in.prior, s);
   detail::require_eta("initial_eta", in.initial_eta, s, s.sequences);
   detail::require_evidence<Rule>("initial_evidence", in.initial_evidence, s, s.sequences);
@@ -279,8 +228,7 @@ void check_shapes(scan_inputs<Storage, Scalar> const& in, scan_cotangents<Storag
   if (up.grad_out.present())
     detail::require("grad_out", up.grad_out, "[B,T,HV,V]", {s.batch, s.tokens, s.value_heads, s.values});
   if (Rule::keeps_full && up.grad_out_variance.present())
-    throw argument_error("grad_out_variance", "absent: the gradient of a full memory's variance is not offered",
-                         shape_text(up.grad_out_variance));
+    throw unsupported_error("grad_out_variance: the gradient of a full memory's variance is not offered; leave it absent");
   detail::require_variance<Rule>("grad_out_variance", up.grad_out_variance, s);
   detail::require_eta("grad_final_eta", up.grad_final_eta, s, s.sequences);
   detail::require_evidence<Rule>("grad_final_evidence", up.grad_final_evidence, s, s.sequences);
@@ -308,7 +256,11 @@ void check_shapes(scan_inputs<Storage, Scalar> const& in, scan_cotangents<Storag
     detail::require_memory(name, gradient);
     detail::require_apart(name, gradient);
   };
-  shaped_as("grad_beta", down.grad_beta, in.beta);
+  bool const summed = down.grad_beta.rank == 3 && in.beta.rank == 4 && !per_channel(in.beta);
+  if (summed || (Rule::keeps_full && s.values > 1 && down.grad_beta.present()))
+    require_writable("grad_beta", down.grad_beta, "[B,T,HV]", {s.batch, s.tokens, s.value_heads});
+  else
+    shaped_as("grad_beta", down.grad_beta, in.beta);
   shaped_as("grad_log_decay", down.grad_log_decay, in.log_decay);
   shaped_as("grad_prior", down.grad_prior, in.prior);
   detail::require_eta("grad_initial_eta", down.grad_initial_eta, s, s.sequences);
@@ -321,11 +273,12 @@ template <any_rule Rule, class Storage, class Scalar>
 scan_shape check_shapes(step_arguments<Storage, Scalar> const& a) {
   check_policies<Rule>();
   scan_shape const s = detail::shape_of_tokens<Storage>(a.q, a.k, a.v);
-  detail::require_beta<Rule>("beta", a.beta, s);
-  detail::require_gate<Rule>("log_decay", a.log_decay, s);
+  detail::require_beta<Rule>("beta", a.beta, a.v, s);
+  detail::require_gate<Rule>("log_decay", a.log_decay, a.v, s);
   detail::require_prior<Rule>("prior", a.prior, s);
   if (a.eta.rank != 4) throw argument_error("eta", "[slots,HV,V,K]", shape_text(a.eta));
   std::int64_t const slots = a.eta.extent[0];
+  if (slots < 0) throw argument_error("eta", "at least 0 slots", shape_text(a.eta));
   detail::require_eta("eta", a.eta, s, slots, "[slots,HV,V,K]");
   if (!a.slot_in.present() && slots < s.batch)
     throw argument_error("eta", "at least B = " + std::to_string(s.batch) + " slots without slot_in", std::to_string(slots));
@@ -337,11 +290,8 @@ scan_shape check_shapes(step_arguments<Storage, Scalar> const& a) {
     bool const one = list.rank == 1 && list.extent[0] == s.batch;
     bool const each = per_token && list.rank == 2 && list.extent[0] == s.batch && list.extent[1] == s.tokens;
     if (!one && !each)
-      throw argument_error(name, per_token ? "[B] or [B,n]" : "[B]",
-                           list.rank == 1 ? detail::extents_text({list.extent[0]})
-                                          : detail::extents_text({list.extent[0], list.extent[1]}));
-    if (list.data == nullptr && list.extent[0] * list.extent[1] > 0)
-      throw argument_error(name, "a pointer", "a null pointer");
+      throw argument_error(name, per_token ? "[B] or [B,n]" : "[B]", detail::list_text(list));
+    detail::require_list(name, list);
   };
   slots_shape("slot_in", a.slot_in, false);
   slots_shape("slot_out", a.slot_out, true);

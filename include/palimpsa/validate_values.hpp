@@ -1,10 +1,12 @@
 #pragma once
 /// @file
-/// The part of the contract that only the contents of host tensors can break: boundaries, gates, priors, slots.
+/// The part of the contract that only the contents of host tensors can break: boundaries, gates, precisions, slots.
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <type_traits>
 
 #include "palimpsa/detail/config.hpp"
 #include "palimpsa/validate.hpp"
@@ -25,7 +27,7 @@ inline void check_boundaries(index_view const& cu_seqlens, std::int64_t tokens) 
                          std::to_string(cu_seqlens(last)));
 }
 
-/// Applies f(value, position text) to every element of a tensor of rank ≤ 4.
+/// Applies f(value, position) to every element of a tensor of rank ≤ 4.
 template <class T, class F>
 void for_each_element(view<T> const& tensor, F f) {
   if (!tensor.present()) return;
@@ -39,44 +41,96 @@ void for_each_element(view<T> const& tensor, F f) {
 
 template <class T>
 std::string element_name(char const* name, view<T> const& tensor, std::int64_t const* index) {
-  std::string text = std::string(name) + "[";
-  for (int axis = 0; axis < tensor.rank; ++axis) text += (axis > 0 ? ", " : "") + std::to_string(index[axis]);
-  return text + "]";
+  return name + extents_text(index, index + tensor.rank);
+}
+
+/// The tensor [slice, ...] of one index of its first axis, which remains.
+template <class T>
+view<T> slice_of(view<T> tensor, std::int64_t index) {
+  tensor.data += index * tensor.stride[0];
+  tensor.extent[0] = 1;
+  return tensor;
+}
+
+/// Refuses the first element of `tensor` that f(x) says is wrong. `first` is the number of its first slice, for the message. Runs along
+/// the last axis are asked as a whole before their elements are: one or over a run costs a fraction of a branch an element.
+template <class T, class Wrong>
+void check_each(char const* name, view<T> const& tensor, std::int64_t first, char const* expected, Wrong wrong) {
+  if (!tensor.present()) return;
+  view<T> runs = tensor;
+  int const last = tensor.rank - 1;
+  std::int64_t const count = tensor.extent[last], step = tensor.stride[last];
+  runs.extent[last] = count > 0 ? 1 : 0;
+  for_each_element(runs, [&](T const& start, std::int64_t const* index) {
+    T const* const at = &start;
+    bool any = false;
+    if (step == 1)
+      for (std::int64_t i = 0; i < count; ++i) any |= wrong(at[i]);
+    else
+      for (std::int64_t i = 0; i < count; ++i) any |= wrong(at[i * step]);
+    if (!any) return;
+    std::int64_t i = 0, place[4] = {index[0], index[1], index[2], index[3]};
+    while (!wrong(at[i * step])) ++i;
+    place[last] = i;
+    place[0] += first;
+    throw argument_error(element_name(name, tensor, place), expected, number_text(static_cast<double>(at[i * step])));
+  });
 }
 
 /// log_decay ≤ 0. A NaN passes: it stays in its own head and sequence.
 template <class T>
-void check_gates(view<T> const& log_decay) {
-  for_each_element(log_decay, [&](T const& x, std::int64_t const* index) {
-    if (x > 0)
-      throw argument_error(element_name("log_decay", log_decay, index), "a natural logarithm of the gate, at most 0",
-                           number_text(static_cast<double>(x)));
-  });
+void check_gates(view<T> const& log_decay, std::int64_t first = 0) {
+  check_each("log_decay", log_decay, first, "a natural logarithm of the gate, at most 0", [](T x) { return x > 0; });
 }
 
-/// prior > 0 and finite.
+/// β ≥ 0. A NaN or an infinity passes.
+template <class T>
+void check_beta(view<T> const& beta, std::int64_t first = 0) {
+  check_each("beta", beta, first, "a precision of at least 0", [](T x) { return x < 0; });
+}
+
+/// prior > 0, normal and finite: a subnormal one has a reciprocal of infinity.
 template <class T>
 void check_prior(view<T> const& prior) {
-  for_each_element(prior, [&](T const& x, std::int64_t const* index) {
-    if (!(x > 0) || x - x != 0)
-      throw argument_error(element_name("prior", prior, index), "a finite precision above 0",
-                           number_text(static_cast<double>(x)));
-  });
+  using limits = std::numeric_limits<std::remove_const_t<T>>;
+  check_each("prior", prior, 0, "a finite, normal precision above 0",
+             [](T x) { return !(x >= (limits::min)() && x <= (limits::max)()); });
 }
 
 /// Evidence of a full memory is symmetric, to the rounding of whoever made it. The measure of J_ij is J_ii + J_jj ≥ 2|J_ij|: sums
 /// that cancel leave elements near zero whose two roundings agree in no digit.
 template <class T>
-void check_symmetric(char const* name, view<T> const& evidence) {
+void check_symmetric(char const* name, view<T> const& evidence, std::int64_t first = 0) {
   for_each_element(evidence, [&](T const& x, std::int64_t const* i) {
     T const y = *evidence.at(i[0], i[1], i[3], i[2]);
     T const measure = *evidence.at(i[0], i[1], i[2], i[2]) + *evidence.at(i[0], i[1], i[3], i[3]);
     T const gap = x < y ? y - x : x - y;
-    if (gap > T(1e-4) * (measure < 0 ? -measure : measure))
-      throw argument_error(element_name(name, evidence, i), "a symmetric matrix per head",
-                           number_text(static_cast<double>(x)) + " against " + number_text(static_cast<double>(y)) +
-                               " across the diagonal");
+    if (!(gap > T(1e-4) * (measure < 0 ? -measure : measure))) return;
+    std::int64_t const place[] = {first + i[0], i[1], i[2], i[3]};
+    throw argument_error(element_name(name, evidence, place), "a symmetric matrix per head",
+                         number_text(static_cast<double>(x)) + " against " + number_text(static_cast<double>(y)) +
+                             " across the diagonal");
   });
+}
+
+/// Evidence of at least 0: every cell of a diagonal memory, the diagonal of a full one, which is symmetric besides. A NaN passes.
+template <class Rule, class T>
+void check_evidence(char const* name, view<T> const& evidence, std::int64_t first = 0) {
+  if (!evidence.present()) return;
+  if constexpr (Rule::keeps_full) {
+    view<T> diagonal = evidence;  // [N,HV,K]
+    diagonal.rank = 3;
+    diagonal.stride[2] += evidence.stride[3];
+    auto const refuse = [&](T const& x, std::int64_t const* i) {
+      std::int64_t const place[] = {first + i[0], i[1], i[2], i[2]};
+      if (x < 0)
+        throw argument_error(element_name(name, evidence, place), "evidence of at least 0", number_text(static_cast<double>(x)));
+    };
+    for_each_element(diagonal, refuse);
+    check_symmetric(name, evidence, first);
+  } else {
+    check_each(name, evidence, first, "evidence of at least 0", [](T x) { return x < 0; });
+  }
 }
 
 }  // namespace detail
@@ -87,8 +141,9 @@ template <any_rule Rule, class Storage, class Scalar>
 void check_values(scan_inputs<Storage, Scalar> const& in, scan_shape const& s) {
   detail::check_boundaries(in.cu_seqlens, s.tokens);
   detail::check_gates(in.log_decay);
+  detail::check_beta(in.beta);
   detail::check_prior(in.prior);
-  if constexpr (Rule::keeps_full) detail::check_symmetric("initial_evidence", in.initial_evidence);
+  detail::check_evidence<Rule>("initial_evidence", in.initial_evidence);
 }
 
 /// A slot that a row of a step writes.
@@ -110,21 +165,19 @@ std::int64_t slot_read(step_arguments<Storage, Scalar> const& a, std::int64_t b)
   return a.slot_in.present() ? a.slot_in(b) : b;
 }
 
-/// Where row b of a step writes its state after token t; -1 = nowhere. A step of no tokens hands its state over at t = -1.
+/// Where row b of a step writes its state after token t; -1 = nowhere.
 template <class Storage, class Scalar>
 std::int64_t slot_written(step_arguments<Storage, Scalar> const& a, scan_shape const& s, std::int64_t b, std::int64_t t) {
-  if (a.slot_out.present() && a.slot_out.rank == 2) return t < 0 ? -1 : a.slot_out(b, t);
+  if (a.slot_out.present() && a.slot_out.rank == 2) return a.slot_out(b, t);
   if (t + 1 != s.tokens) return -1;
   return a.slot_out.present() ? a.slot_out(b) : slot_read(a, b);
 }
 
-/// Checks gates, prior and slots of a step: every slot in range, none written twice, none written that another row reads.
-/// Host memory only. `scratch` has written_slots(a, s) entries.
-/// @throws argument_error
-template <any_rule Rule, class Storage, class Scalar>
-void check_values(step_arguments<Storage, Scalar> const& a, scan_shape const& s, written_slot* scratch) {
-  detail::check_gates(a.log_decay);
-  detail::check_prior(a.prior);
+namespace detail {
+
+/// Every slot in range, none written twice, none written that another row reads.
+template <class Storage, class Scalar>
+void check_slots(step_arguments<Storage, Scalar> const& a, scan_shape const& s, written_slot* scratch) {
   if (!a.slot_in.present() && !a.slot_out.present()) return;
   std::int64_t const slots = a.eta.extent[0];
   auto const name = [](char const* list, std::int64_t row) { return std::string(list) + "[" + std::to_string(row) + "]"; };
@@ -132,12 +185,11 @@ void check_values(step_arguments<Storage, Scalar> const& a, scan_shape const& s,
     if (slot < -1 || slot >= slots)
       throw argument_error(name(list, row), "-1 or a slot below " + std::to_string(slots), std::to_string(slot));
   };
-  std::int64_t const first = s.tokens == 0 ? -1 : 0;
   written_slot* end = scratch;
   for (std::int64_t b = 0; b < s.batch; ++b) {
     in_range("slot_in", b, slot_read(a, b));
     if (slot_read(a, b) < 0) continue;
-    for (std::int64_t t = first; t < s.tokens; ++t) {
+    for (std::int64_t t = 0; t < s.tokens; ++t) {
       std::int64_t const slot = slot_written(a, s, b, t);
       in_range("slot_out", b, slot);
       if (slot >= 0) *end++ = {slot, b};
@@ -155,6 +207,34 @@ void check_values(step_arguments<Storage, Scalar> const& a, scan_shape const& s,
       throw argument_error(name("slot_out", w->row), "a slot that no other row reads",
                            "slot " + std::to_string(w->slot) + ", read by row " + std::to_string(b));
   }
+}
+
+}  // namespace detail
+
+/// Checks what only the contents of a step's tensors can break, pools apart: prior and slots, gates and β of the rows that are live.
+/// Nothing of an inert row is read. Host memory only. `scratch` has written_slots(a, s) entries.
+/// @throws argument_error
+template <any_rule Rule, class Storage, class Scalar>
+void check_values(step_arguments<Storage, Scalar> const& a, scan_shape const& s, written_slot* scratch) {
+  constexpr bool constant = Rule::forget_type::scope == gate_scope::constant;
+  detail::check_prior(a.prior);
+  detail::check_slots(a, s, scratch);
+  if constexpr (constant) detail::check_gates(a.log_decay);
+  for (std::int64_t b = 0; b < s.batch; ++b) {
+    if (slot_read(a, b) < 0) continue;
+    if (!constant && a.log_decay.present()) detail::check_gates(detail::slice_of(a.log_decay, b), b);
+    if (a.beta.present()) detail::check_beta(detail::slice_of(a.beta, b), b);
+  }
+}
+
+/// Checks the evidence in the slot that row b of a step reads, as check_values does that of a scan. Nothing for an inert row, or for a
+/// step of no tokens.
+/// @throws argument_error
+template <any_rule Rule, class Storage, class Scalar>
+void check_slot(step_arguments<Storage, Scalar> const& a, scan_shape const& s, std::int64_t b) {
+  std::int64_t const slot = slot_read(a, b);
+  if (slot < 0 || s.tokens == 0 || !a.evidence.present()) return;
+  detail::check_evidence<Rule>("evidence", detail::slice_of(a.evidence, slot), slot);
 }
 
 }  // namespace palimpsa

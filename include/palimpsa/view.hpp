@@ -10,9 +10,19 @@
 #include <type_traits>
 
 #include "palimpsa/detail/config.hpp"
+#include "palimpsa/detail/size.hpp"
 #include "palimpsa/error.hpp"
 
 namespace palimpsa {
+
+/// The strides of a row-major, contiguous tensor.
+inline void dense_strides(int rank, std::int64_t const* extent, std::int64_t* stride) {
+  std::int64_t step = 1;
+  for (int axis = rank - 1; axis >= 0; --axis) {
+    stride[axis] = step;
+    step = checked::product(step, extent[axis]);
+  }
+}
 
 /// A strided tensor of up to four axes that belongs to the caller. A default-constructed view means "absent".
 /// Strides count elements; they may be zero or negative where the tensor is only read.
@@ -34,11 +44,7 @@ struct view {
   view(T* pointer, std::initializer_list<std::int64_t> extents) : data(pointer) {
     if (extents.size() > max_rank) throw argument_error("view", "at most 4 extents", std::to_string(extents.size()));
     for (std::int64_t e : extents) extent[rank++] = e;
-    std::int64_t step = 1;
-    for (int axis = rank - 1; axis >= 0; --axis) {
-      stride[axis] = step;
-      step *= extent[axis];
-    }
+    dense_strides(rank, extent, stride);
   }
 
   /// Any strides.

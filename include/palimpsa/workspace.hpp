@@ -8,6 +8,7 @@
 #include <string>
 
 #include "palimpsa/detail/config.hpp"
+#include "palimpsa/detail/size.hpp"
 #include "palimpsa/error.hpp"
 #include "palimpsa/execution.hpp"
 
@@ -25,8 +26,12 @@ class arena {
   explicit arena(std::byte* bytes) : base_(bytes) {}
 
   /// n elements of T, uninitialised; null while counting.
+  /// @throws argument_error  if no memory is that large; what has been counted once does not throw again
   template <class T>
   T* take(std::int64_t n) {
+    std::int64_t const bytes = checked::sum(checked::product(n, static_cast<std::int64_t>(sizeof(T))), static_cast<std::int64_t>(used_));
+    if (n < 0 || bytes > checked::most)
+      throw argument_error("workspace", "a call that needs at most 2^56 bytes", "sizes that need more");
     std::size_t const start = used_;
     used_ += (static_cast<std::size_t>(n) * sizeof(T) + alignment - 1) / alignment * alignment;
     return base_ == nullptr ? nullptr : reinterpret_cast<T*>(base_ + start);

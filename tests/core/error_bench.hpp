@@ -71,8 +71,8 @@ struct step_bench {
 inline std::string step_says(rule_name rule, std::function<void(step_bench&)> break_it) {
   step_bench s(rule);
   auto scratch = scratch_of(step_workspace(rule, sequential{1}, s.a));
-  auto const eta = s.states.eta.bits(), evidence = s.states.evidence.bits();
   break_it(s);
+  auto const eta = s.states.eta.bits(), evidence = s.states.evidence.bits();
   std::string text = "no exception";
   try {
     run_step(rule, sequential{1}, s.a, palimpsa::workspace(scratch));

@@ -16,18 +16,18 @@ TEST_CASE("Values that break the contract are named with their place") {
   CHECK_THAT(scan_says(constant, [](S& s) { s.c.log_decay.view()(3) = 2; }),
              says("log_decay[3]: expected a natural logarithm of the gate, at most 0, given 2"));
   CHECK_THAT(scan_says(palimpsa_, [](S& s) { s.c.prior.view()(2) = 0; }),
-             says("prior[2]: expected a finite precision above 0, given 0"));
+             says("prior[2]: expected a finite, normal precision above 0, given 0"));
   CHECK_THAT(scan_says(palimpsa_, [](S& s) { s.c.prior.view()(0) = -1e-30; }),
-             says("prior[0]: expected a finite precision above 0, given -1e-30"));
+             says("prior[0]: expected a finite, normal precision above 0, given -1e-30"));
   CHECK_THAT(scan_says(palimpsa_, [=](S& s) { s.c.prior.view()(1) = infinity; }),
-             says("prior[1]: expected a finite precision above 0, given inf"));
+             says("prior[1]: expected a finite, normal precision above 0, given inf"));
   CHECK_THAT(scan_says(palimpsa_, [](S& s) { s.c.prior.view()(1) = std::nan(""); }),
-             contains("prior[1]: expected a finite precision above 0, given "));
+             contains("prior[1]: expected a finite, normal precision above 0, given "));
   recipe r = sizes();
   r.prior_per_key = true;
   CHECK_THAT(scan_says(
                  mesa, [](S& s) { s.c.prior.view()(1, 4) = -2; }, r),
-             says("prior[1, 4]: expected a finite precision above 0, given -2"));
+             says("prior[1, 4]: expected a finite, normal precision above 0, given -2"));
   CHECK_THAT(scan_says(mesa, [](S& s) { s.c.initial_evidence.view()(1, 2, 3, 0) = 100; }),
              contains("initial_evidence[1, 2, 0, 3]: expected a symmetric matrix per head, given "));
   CHECK_THAT(scan_says(mamba2, [=](S& s) { s.in.scale = infinity; }),
@@ -165,7 +165,7 @@ TEST_CASE("A step names what is wrong, and touches neither output nor state") {
   CHECK_THAT(step_says(palimpsa_, [](S& s) { s.c.log_decay.view()(1, 0, 0) = 1; }),
              says("log_decay[1, 0, 0]: expected a natural logarithm of the gate, at most 0, given 1"));
   CHECK_THAT(step_says(palimpsa_, [](S& s) { s.c.prior.view()(3) = -1; }),
-             says("prior[3]: expected a finite precision above 0, given -1"));
+             says("prior[3]: expected a finite, normal precision above 0, given -1"));
   CHECK_THAT(step_says(palimpsa_, [](S& s) { s.a.scale = std::nan(""); }),
              contains("scale: expected a finite number, given "));
   std::int64_t const list[] = {0, 1, 2, 3, 4, 5};

@@ -167,7 +167,7 @@ TEST_CASE("A conversion says what is wrong and writes nothing") {
              contains("mean: expected [N,HV,V,K] = [1, 2, 3, 4], given [1, 2, 3, 3]"));
   tensor<double> const negative({2}, plain, {1, -1e-9});
   CHECK_THAT(moments({d.eta, d.evidence}, negative, d.moments()),
-             contains("prior[1]: expected a finite precision above 0, given -1e-09"));
+             contains("prior[1]: expected a finite, normal precision above 0, given -1e-09"));
   CHECK(untouched(d));
 
   Full f(s, false, 10, plain);

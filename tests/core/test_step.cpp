@@ -197,17 +197,15 @@ TEST_CASE("Two rows may read one slot: a fork") {
   }
 }
 
-// Planted: the state of an empty step dropped.
-TEST_CASE("A step of no tokens hands the state over") {
+// Planted: the state of an empty step copied from slot to slot.
+TEST_CASE("A step of no tokens writes nothing") {
   for (kind write : kinds) {
     bench s(write, 2, 0, 4, 56);
     std::int32_t const in[] = {1, 0}, out[] = {2, 3};
     s.a.slot_in = {in, 2}, s.a.slot_out = {out, 2};
+    auto const eta = s.states.eta.bits(), evidence = s.states.evidence.bits();
     s.run();
-    for (std::int64_t b = 0; b < 2; ++b) CHECK(slot_of(s.states.eta, out[b]) == slot_of(s.states.eta, in[b]));
-    if (s.p.rule.keeps_precision())
-      for (std::int64_t b = 0; b < 2; ++b)
-        CHECK(slot_of(s.states.evidence, out[b]) == slot_of(s.states.evidence, in[b]));
+    CHECK((eta == s.states.eta.bits() && evidence == s.states.evidence.bits()));
   }
   bench none(kind::palimpsa, 0, 1, 2, 57);
   CHECK_NOTHROW(none.run());

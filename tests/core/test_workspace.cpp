@@ -8,10 +8,15 @@
 #include <initializer_list>
 #include <new>
 
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
 #include "palimpsa/error.hpp"
 #include "palimpsa/instances/delta_net.hpp"
 #include "palimpsa/instances/mesa_net.hpp"
 #include "palimpsa/instances/palimpsa.hpp"
+#include "palimpsa/scan_backward.hpp"
 #include "palimpsa/scan_chunked.hpp"
 #include "palimpsa/storage_eigen.hpp"
 #include "support/call.hpp"
@@ -233,5 +238,117 @@ TEST_CASE("A workspace one byte short is refused, and nothing is written") {
     auto less = scratch_of(step_workspace(p.rule, {1}, a) - 1);
     CHECK_THROWS_AS(run_step(p.rule, {1}, a, palimpsa::workspace(less)), palimpsa::argument_error);
     CHECK(x.still_poisoned());
+  }
+}
+
+#if defined(_OPENMP)
+// Planted: a size, and the share of a thread, by omp_get_max_threads().
+TEST_CASE("A workspace asked for under one number of threads serves under another") {
+  int const before = omp_get_max_threads();
+  for (kind write : {kind::palimpsa, kind::mesa_net, kind::longhorn}) {
+    recipe r;
+    r.B = 4, r.T = 300, r.HK = r.HV = 4, r.K = 33, r.V = 40;  // work that is worth every thread
+    problem const p = rounded<float>(draw({write}, r, 330));
+    INFO(p);
+    call<float> const c(p);
+    results<float> const right = c.run();
+    pool<float> states(p, 4);
+    for (int asked : {1, 2, 7})
+      for (int used : {1, 3, 16}) {
+        omp_set_num_threads(asked);
+        auto scratch = scratch_of(scan_workspace(p.rule, {}, c.in));
+        omp_set_num_threads(used);
+        CHECK(scan_workspace(p.rule, {}, c.in) == scratch.size());
+        results<float> x = c.outputs();
+        CHECK_NOTHROW(run_scan(p.rule, {}, c.in, {x.out, x.out_variance, x.final_eta, x.final_evidence}, palimpsa::workspace(scratch)));
+        CHECK(same_bits(right, x));
+        auto a = states.arguments(c);
+        results<float> y = c.outputs();
+        a.out = y.out;
+        omp_set_num_threads(asked);
+        auto steps = scratch_of(step_workspace(p.rule, {}, a));
+        omp_set_num_threads(used);
+        CHECK_NOTHROW(run_step(p.rule, {}, a, palimpsa::workspace(steps)));
+        CHECK(y.out.bits() == right.out.bits());
+        for (std::int64_t n = 0; n < 4; ++n) states.fill(p, n, n);
+      }
+    omp_set_num_threads(before);
+    auto scratch = scratch_of(scan_workspace(p.rule, {}, c.in));
+    results<float> x = c.outputs();
+#pragma omp parallel num_threads(2)
+    if (omp_get_thread_num() == 0)  // inside a team, where OpenMP gives one thread
+      run_scan(p.rule, {}, c.in, {x.out, x.out_variance, x.final_eta, x.final_evidence}, palimpsa::workspace(scratch));
+    CHECK(same_bits(right, x));
+  }
+}
+#endif
+
+// Planted: thread_limit without its work.
+TEST_CASE("Small calls do not start threads, and a number that the caller names is honoured") {
+  using palimpsa::cpu::thread_limit;
+  CHECK(thread_limit(8, 8 * 16 * 16, 0) == 1);
+  CHECK(thread_limit(8, 0x1p20, 0) == 1);
+  CHECK(thread_limit(1000, 1e15, 0) == palimpsa::cpu::hardware_threads());
+  CHECK(thread_limit(8, 1, 3) == 3);
+  CHECK(thread_limit(2, 1, 3) == 2);
+  CHECK(thread_limit(0, 0, 0) == 1);
+}
+
+namespace {
+
+/// Rank 4, repeated over V by a stride of 0.
+palimpsa::view<double const> repeated_over(palimpsa::view<double const> beta, std::int64_t V) {
+  return {beta.data, {beta.extent[0], beta.extent[1], beta.extent[2], V}, {beta.stride[0], beta.stride[1], beta.stride[2], 0}};
+}
+
+template <class Rule, class Exec> void check_repeated_beta(kind write, Exec how, std::int64_t V) {
+  recipe r;
+  r.B = 2, r.T = 40, r.HK = 1, r.HV = 2, r.K = 7, r.V = V;
+  r.beta = beta_shape::head;
+  problem const p = draw({write}, r, 340 + static_cast<std::uint64_t>(V));
+  INFO(p);
+  call<double> c(p);
+  results<double> right = c.outputs(), x = c.outputs();
+  palimpsa::scan<Rule>(how, c.in, {right.out, right.out_variance, right.final_eta, right.final_evidence}, palimpsa::allocate);
+  auto in = c.in;
+  in.beta = repeated_over(in.beta, V);
+  palimpsa::scan<Rule>(how, in, {x.out, x.out_variance, x.final_eta, x.final_evidence}, palimpsa::allocate);
+  CHECK(same_bits(right, x));
+
+  // Its gradient: a head, or, but for a full memory, a channel.
+  std::vector<double> up(right.out.values()), of_head(80 * 2), summed(80 * 2), of_channel(static_cast<std::size_t>(80 * 2 * V));
+  palimpsa::scan_cotangents<double> cotangents;
+  cotangents.grad_out = palimpsa::view<double const>(up.data(), {2, 40, 2, V});
+  palimpsa::scan_gradients<double> down;
+  down.grad_beta = {of_head.data(), {2, 40, 2}};
+  palimpsa::scan_backward<Rule>(palimpsa::checkpointed{}, c.in, cotangents, down, palimpsa::allocate);
+  down.grad_beta = {summed.data(), {2, 40, 2}};
+  palimpsa::scan_backward<Rule>(palimpsa::checkpointed{}, in, cotangents, down, palimpsa::allocate);
+  CHECK(of_head == summed);
+  down.grad_beta = {of_channel.data(), {2, 40, 2, V}};
+  if (Rule::keeps_full && V > 1) {
+    CHECK_THROWS_AS(palimpsa::scan_backward<Rule>(palimpsa::checkpointed{}, in, cotangents, down, palimpsa::allocate),
+                    palimpsa::argument_error);
+    return;
+  }
+  palimpsa::scan_backward<Rule>(palimpsa::checkpointed{}, in, cotangents, down, palimpsa::allocate);
+  double gap = 0, norm = 0;
+  for (std::size_t i = 0; i < of_head.size(); ++i) {
+    double sum = 0;
+    for (std::int64_t j = 0; j < V; ++j) sum += of_channel[i * static_cast<std::size_t>(V) + static_cast<std::size_t>(j)];
+    gap += (sum - of_head[i]) * (sum - of_head[i]), norm += of_head[i] * of_head[i];
+  }
+  CHECK(gap <= 1e-24 * norm);
+}
+
+}  // namespace
+
+// Planted: a rank of 4 taken for a β a channel.
+TEST_CASE("Beta of four axes that is one a head is taken as such") {
+  for (std::int64_t V : {1, 6}) {
+    check_repeated_beta<palimpsa::GatedDeltaNet>(kind::delta, palimpsa::chunked{16, 1}, V);
+    check_repeated_beta<palimpsa::MesaNet>(kind::mesa_net, palimpsa::chunked{16, 1}, V);
+    check_repeated_beta<palimpsa::MesaNet>(kind::mesa_net, palimpsa::sequential{1}, V);
+    check_repeated_beta<palimpsa::Palimpsa>(kind::palimpsa, palimpsa::sequential{1}, V);
   }
 }

@@ -7,7 +7,7 @@
 #include "cuda/twin.hpp"
 
 using namespace palimpsa_test;
-namespace found = palimpsa::cuda::status;
+namespace found = palimpsa::cuda;
 
 namespace {
 
@@ -100,6 +100,64 @@ TEST_CASE("Twin: a gate above 0 and a prior not above 0 are flagged, wherever th
       else
         CHECK(run_scan(p, laid_out<placed, float>(p), written<placed, float>(p)) == expected);
     }
+}
+
+// The table of core/test_forbidden_values.cpp as status bits. Fault seen: β flagged by the first row of a tile only; the evidence of
+// padding rows flagged; each flag taken out.
+TEST_CASE("Twin: every forbidden value sets its bit, whatever the path and the layout") {
+  std::uint64_t n = 1350000;
+  double const infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  struct fault {
+    unsigned bit;
+    numbers problem::*where;
+    double value;
+  };
+  std::vector<fault> const faults = {
+      {found::positive_gate, &problem::log_decay, 1e-30}, {found::positive_gate, &problem::log_decay, infinity},
+      {found::negative_beta, &problem::beta, -1e-30},     {found::negative_beta, &problem::beta, -infinity},
+      {found::bad_prior, &problem::prior, 0},             {found::bad_prior, &problem::prior, -1},
+      {found::bad_prior, &problem::prior, 1e-40},         {found::bad_prior, &problem::prior, infinity},
+      {found::bad_prior, &problem::prior, nan},           {found::negative_evidence, &problem::initial_evidence, -1e-3},
+      {found::negative_evidence, &problem::initial_evidence, -infinity},
+  };
+  for (rule_name rule : every_twin<float>())
+    for (fault const& f : faults)
+      for (bool pool : {false, true})
+        for (beta_shape beta : {beta_shape::head, beta_shape::channel}) {
+          recipe r = four_rows(n % 2 == 0 ? 1 : 3);
+          r.beta = beta;
+          problem p = draw(rule, r, ++n);
+          numbers& tensor = p.*f.where;
+          if (tensor.empty()) continue;
+          tensor.back() = f.value;  // the last row, token, head and channel; of a full J, the end of the diagonal
+          p = as_stored<float>(p);
+          INFO(p << (pool ? ", step, bit " : ", scan, bit ") << f.bit << ", value " << f.value);
+          layout const how = n % 3 == 0 ? layout::aligned : every_layout[n % std::size(every_layout)];
+          if (pool)
+            CHECK((run_step(p, pooled<placed, float>(p, {4, {}, {}}, layout::aligned, how)) == f.bit));
+          else
+            CHECK((run_scan(p, laid_out<placed, float>(p, layout::aligned, how), written<placed, float>(p)) == f.bit));
+        }
+}
+
+// Fault seen: a value of an inert row flagged.
+TEST_CASE("Twin: nothing of an inert row is flagged, and a step of no tokens does nothing") {
+  std::uint64_t n = 1380000;
+  for (rule_name rule : every_twin<float>()) {
+    problem p = draw(rule, four_rows(2), ++n);
+    pool_plan const inert{4, {-1, -1, -1, -1}, {}};
+    for (numbers* x : {&p.log_decay, &p.beta}) std::fill(x->begin(), x->end(), x == &p.beta ? -1.0 : 1.0);
+    if (rule.forget == gates::constant) std::fill(p.log_decay.begin(), p.log_decay.end(), -1.0);
+    p = as_stored<float>(p);
+    INFO(p);
+    CHECK(run_step(p, pooled<placed, float>(p, inert)) == 0);
+
+    problem const none = as_stored<float>(draw(rule, four_rows(0), ++n));
+    pooled<placed, float> const x(none, {8, {0, 1, 2, 3}, {4, 5, 6, 7}});
+    auto const eta = x.eta.bits(), evidence = x.evidence.bits();
+    CHECK(run_step(none, x) == 0);
+    CHECK((eta == x.eta.bits() && evidence == x.evidence.bits()));
+  }
 }
 
 // Fault seen: the step's tile given other lanes than the scan's (sums in another order); a state rounded on its way through a pool.

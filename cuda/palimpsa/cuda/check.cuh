@@ -26,7 +26,9 @@ inline std::string status_text(unsigned status) {
       {bad_segment, "a segment of cu_seqlens that falls, leaves [0, T], or does not start at 0 and end at T (taken as empty)"},
       {bad_slot, "a slot_in or slot_out outside the pool (its row was inert, or its state was not written)"},
       {positive_gate, "a log_decay above 0"},
-      {bad_prior, "a prior that is not above 0"}};
+      {bad_prior, "a prior that is not above 0, normal and finite"},
+      {negative_beta, "a beta below 0"},
+      {negative_evidence, "evidence below 0 in a state that was read"}};
   std::string text;
   for (auto const& k : known) {
     if ((status & k.bit) == 0) continue;
@@ -100,11 +102,7 @@ class host_view {
   host_view(view<T const> const& there, cudaStream_t stream)
       : copy_(there.data, there.rank, there.extent, there.stride, stream), here_(there) {
     here_.data = copy_.data();
-    std::int64_t step = 1;
-    for (int axis = there.rank - 1; axis >= 0; --axis) {
-      here_.stride[axis] = step;
-      step *= there.extent[axis];
-    }
+    dense_strides(there.rank, there.extent, here_.stride);
   }
   host_view(host_view const&) = delete;
   host_view& operator=(host_view const&) = delete;
@@ -143,8 +141,7 @@ class host_list {
 
 }  // namespace detail
 
-/// Waits for the stream, copies boundaries, gates, prior (and the initial evidence of a full memory) of a scan to the host and checks
-/// them as the CPU's scan would, so that the exception names tensor, element, expected and given. Then as check(how).
+/// Waits for the stream, copies boundaries, gates, β, prior and initial evidence of a scan to the host and checks them as the CPU's scan would, so that the exception names tensor, element, expected and given. Then as check(how).
 /// @throws argument_error, cuda::error
 template <any_rule Rule, class Storage>
 void check(sequential const& how, scan_inputs<Storage, float> const& in) {
@@ -152,16 +149,17 @@ void check(sequential const& how, scan_inputs<Storage, float> const& in) {
   detail::device_of_stream const current(how.stream);
   detail::expect(cudaStreamSynchronize(how.stream), "cudaStreamSynchronize");
   detail::host_list const cu_seqlens(in.cu_seqlens, how.stream);
-  detail::host_view<float> const log_decay(in.log_decay, how.stream), prior(in.prior, how.stream),
-      evidence(Rule::keeps_full ? in.initial_evidence : view<float const>{}, how.stream);
+  detail::host_view<float> const log_decay(in.log_decay, how.stream), beta(in.beta, how.stream), prior(in.prior, how.stream),
+      evidence(in.initial_evidence, how.stream);
   scan_inputs<Storage, float> here = in;
-  here.cu_seqlens = cu_seqlens, here.log_decay = log_decay, here.prior = prior, here.initial_evidence = evidence;
+  here.cu_seqlens = cu_seqlens, here.log_decay = log_decay, here.beta = beta, here.prior = prior, here.initial_evidence = evidence;
   check_values<Rule>(here, s);
   check(how);
 }
 
-/// Waits for the stream, copies slots, gates and prior of a step to the host and checks them as the CPU's step would: also what no
-/// kernel sees, a slot that is written twice in a call. Then as check(how).
+/// Waits for the stream, copies slots, gates, β, prior and the evidence that live rows read of a step to the host and checks them as the
+/// CPU's step would: also what no kernel sees, a slot that is written twice in a call. Inert rows are not looked at. Then as check(how).
+/// After a step in place the pool holds what that step left.
 /// @throws argument_error, cuda::error
 template <any_rule Rule, class Storage>
 void check(sequential const& how, step_arguments<Storage, float> const& a) {
@@ -169,11 +167,17 @@ void check(sequential const& how, step_arguments<Storage, float> const& a) {
   detail::device_of_stream const current(how.stream);
   detail::expect(cudaStreamSynchronize(how.stream), "cudaStreamSynchronize");
   detail::host_list const slot_in(a.slot_in, how.stream), slot_out(a.slot_out, how.stream);
-  detail::host_view<float> const log_decay(a.log_decay, how.stream), prior(a.prior, how.stream);
+  detail::host_view<float> const log_decay(a.log_decay, how.stream), beta(a.beta, how.stream), prior(a.prior, how.stream);
   step_arguments<Storage, float> here = a;
-  here.slot_in = slot_in, here.slot_out = slot_out, here.log_decay = log_decay, here.prior = prior;
+  here.slot_in = slot_in, here.slot_out = slot_out, here.log_decay = log_decay, here.beta = beta, here.prior = prior;
   std::vector<written_slot> scratch(static_cast<std::size_t>(written_slots(here, s)));
   check_values<Rule>(here, s, scratch.data());
+  for (std::int64_t row = 0; row < s.batch && s.tokens > 0 && a.evidence.present(); ++row) {
+    std::int64_t const slot = slot_read(here, row);
+    if (slot < 0) continue;
+    detail::host_view<float> const evidence(palimpsa::detail::slice_of(view<float const>(a.evidence), slot), how.stream);
+    palimpsa::detail::check_evidence<Rule>("evidence", view<float const>(evidence), slot);
+  }
   check(how);
 }
 

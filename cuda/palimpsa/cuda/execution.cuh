@@ -9,17 +9,11 @@
 #include <type_traits>
 
 #include "palimpsa/cuda/entry/abi.cuh"
+#include "palimpsa/cuda/entry/status.hpp"
+#include "palimpsa/execution.hpp"
 #include "palimpsa/shape.hpp"
 
 namespace palimpsa::cuda {
-
-/// What a kernel found in device memory that the host could not see. Bits of a status word.
-enum status_bit : unsigned {
-  bad_segment = 1,    ///< cu_seqlens falls, or leaves [0, T]: the segment was taken as empty
-  bad_slot = 2,       ///< a slot out of range: the row was taken as inert, the state was not written
-  positive_gate = 4,  ///< log_decay > 0
-  bad_prior = 8       ///< a prior that is not above 0
-};
 
 /// The recurrence, token by token, on the GPU. All work goes to `stream` and its device; nothing synchronises, nothing allocates
 /// (unless `allocate` is passed), and a call may be captured in a graph.
@@ -127,3 +121,14 @@ __device__ __forceinline__ void for_each_head(scan_shape const& s, F f) {
 #endif
 
 }  // namespace palimpsa::cuda
+
+namespace palimpsa {
+
+/// The GPU's tag runs scan,
+template <>
+inline constexpr bool runs_scan<cuda::sequential> = true;
+/// and step.
+template <>
+inline constexpr bool runs_step<cuda::sequential> = true;
+
+}  // namespace palimpsa

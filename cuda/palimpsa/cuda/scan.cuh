@@ -4,6 +4,7 @@
 /// Tensors lie in device memory; shapes are checked before anything is launched, contents by the kernels (see check.cuh).
 
 #include <cstddef>
+#include <type_traits>
 
 #include "palimpsa/arguments.hpp"
 #include "palimpsa/cuda/entry/dispatch.cuh"
@@ -15,8 +16,13 @@
 namespace palimpsa {
 namespace cuda::detail {
 
-template <class Scalar>
-inline constexpr bool calculates_in_float = std::is_same_v<Scalar, float>;
+/// check_shapes for kernels that calculate in float32.
+template <any_rule Rule, class Call>
+scan_shape checked_shape(Call const& call) {
+  static_assert(std::is_same_v<typename Call::scalar_type, float>,
+                "palimpsa::cuda: kernels calculate in float32; state, gates and prior are float");
+  return check_shapes<Rule>(call);
+}
 
 /// A scan as kernels see it.
 template <class Storage>
@@ -39,7 +45,6 @@ row_problem<Storage> problem_of(sequential const& how, step_arguments<Storage, f
   p.shape = s;
   p.q = a.q, p.k = a.k, p.v = a.v;
   p.beta = a.beta, p.log_decay = a.log_decay, p.prior = a.prior;
-  p.eta_in = p.eta_out = a.eta;
   p.eta_in = a.eta, p.evidence_in = a.evidence;
   p.eta_out = a.eta, p.evidence_out = a.evidence;
   p.slot_in = a.slot_in, p.slot_out = a.slot_out;
@@ -75,10 +80,9 @@ inline namespace PALIMPSA_CUDA_ABI {
 
 /// Bytes of device memory that `scan<Rule>(cuda::sequential, in, ...)` needs on the device of the tag's stream; often 0.
 /// @throws argument_error  as scan does for shapes
-template <any_rule Rule, class Storage, class Scalar>
+template <any_rule Rule, stored Storage, class Scalar>
 std::size_t scan_workspace(cuda::sequential const& how, scan_inputs<Storage, Scalar> const& in) {
-  static_assert(cuda::detail::calculates_in_float<Scalar>, "palimpsa::cuda: kernels calculate in float32; state, gates and prior are float");
-  scan_shape const s = check_shapes<Rule>(in);
+  scan_shape const s = cuda::detail::checked_shape<Rule>(in);
   cuda::detail::device_of_stream const current(how.stream);
   return cuda::implementation_of<cuda::sequential, Rule>::template workspace_bytes<Rule>(
       how, cuda::detail::problem_of(how, in, s), current.device());
@@ -91,11 +95,10 @@ std::size_t scan_workspace(cuda::sequential const& how, scan_inputs<Storage, Sca
 /// @param scratch  at least scan_workspace<Rule>(how, in) bytes of device memory, not shared with work on another stream
 /// @throws argument_error  naming tensor, expected and given, before anything is launched
 /// @throws cuda::error     a CUDA call failed; its text is CUDA's
-template <any_rule Rule, class Storage, class Scalar>
+template <any_rule Rule, stored Storage, class Scalar>
 void scan(cuda::sequential const& how, scan_inputs<Storage, Scalar> const& in, scan_outputs<Storage, Scalar> const& out,
           workspace scratch) {
-  static_assert(cuda::detail::calculates_in_float<Scalar>, "palimpsa::cuda: kernels calculate in float32; state, gates and prior are float");
-  scan_shape const s = check_shapes<Rule>(in);
+  scan_shape const s = cuda::detail::checked_shape<Rule>(in);
   check_shapes<Rule>(out, s);
   cuda::detail::device_of_stream const current(how.stream);
   auto problem = cuda::detail::problem_of(how, in, s);
@@ -105,7 +108,7 @@ void scan(cuda::sequential const& how, scan_inputs<Storage, Scalar> const& in, s
 }
 
 /// The same, its workspace allocated and freed on the stream.
-template <any_rule Rule, class Storage, class Scalar>
+template <any_rule Rule, stored Storage, class Scalar>
 void scan(cuda::sequential const& how, scan_inputs<Storage, Scalar> const& in, scan_outputs<Storage, Scalar> const& out,
           allocate_t) {
   std::size_t const size = scan_workspace<Rule>(how, in);
@@ -116,31 +119,29 @@ void scan(cuda::sequential const& how, scan_inputs<Storage, Scalar> const& in, s
 
 /// Bytes of device memory that `step<Rule>(cuda::sequential, a, ...)` needs; often 0.
 /// @throws argument_error  as step does for shapes
-template <any_rule Rule, class Storage, class Scalar>
+template <any_rule Rule, stored Storage, class Scalar>
 std::size_t step_workspace(cuda::sequential const& how, step_arguments<Storage, Scalar> const& a) {
-  static_assert(cuda::detail::calculates_in_float<Scalar>, "palimpsa::cuda: kernels calculate in float32; state, gates and prior are float");
-  scan_shape const s = check_shapes<Rule>(a);
+  scan_shape const s = cuda::detail::checked_shape<Rule>(a);
   cuda::detail::device_of_stream const current(how.stream);
   return cuda::implementation_of<cuda::sequential, Rule>::template workspace_bytes<Rule>(
       how, cuda::detail::problem_of(how, a, s), current.device());
 }
 
 /// Takes n tokens (usually one) for each of B rows, states in a pool, updated in place; state is read once and written once.
-/// n tokens a call are bit for bit n calls of one. Slots lie in device memory: a bad one makes its row inert (read) or leaves the
+/// n tokens a call are bit for bit n calls of one; a step of no tokens launches nothing. Slots lie in device memory: a bad one makes its row inert (read) or leaves the
 /// pool alone (write), and how.status (if given) is told; a slot written twice in a call is undefined, and check() finds it.
 /// @param scratch  at least step_workspace<Rule>(how, a) bytes of device memory
 /// @throws argument_error, cuda::error  as scan
-template <any_rule Rule, class Storage, class Scalar>
+template <any_rule Rule, stored Storage, class Scalar>
 void step(cuda::sequential const& how, step_arguments<Storage, Scalar> const& a, workspace scratch) {
-  static_assert(cuda::detail::calculates_in_float<Scalar>, "palimpsa::cuda: kernels calculate in float32; state, gates and prior are float");
-  scan_shape const s = check_shapes<Rule>(a);
+  scan_shape const s = cuda::detail::checked_shape<Rule>(a);
   cuda::detail::device_of_stream const current(how.stream);
   cuda::implementation_of<cuda::sequential, Rule>::template run<Rule>(how, cuda::detail::problem_of(how, a, s), scratch,
                                                                       current.device());
 }
 
 /// The same, its workspace allocated and freed on the stream.
-template <any_rule Rule, class Storage, class Scalar>
+template <any_rule Rule, stored Storage, class Scalar>
 void step(cuda::sequential const& how, step_arguments<Storage, Scalar> const& a, allocate_t) {
   std::size_t const size = step_workspace<Rule>(how, a);
   cuda::detail::device_of_stream const current(how.stream);

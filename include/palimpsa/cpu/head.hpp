@@ -34,26 +34,32 @@ struct head_inputs {
   Scalar scale = 1;               ///< multiplies the read
 };
 
-/// Head `head` of sequence n of a scan.
-template <class Rule, class Storage, class Scalar>
-head_inputs<Storage, Scalar> head_of(scan_inputs<Storage, Scalar> const& in, scan_shape const& s, std::int64_t n,
-                                     std::int64_t head) {
-  segment const where = segment_of(s, in.cu_seqlens, n);
+/// Head `head` of a scan or a step, whose tokens lie at `where`, from a state.
+template <class Rule, class Call, class Scalar>
+head_inputs<typename Call::storage_type, Scalar> head_of(Call const& call, scan_shape const& s, segment where, std::int64_t head,
+                                                         plane<Scalar const> eta, plane<Scalar const> evidence) {
   std::int64_t const key_head = head / s.group();
-  head_inputs<Storage, Scalar> h;
+  head_inputs<typename Call::storage_type, Scalar> h;
   h.tokens = where.length;
   h.keys = s.keys;
   h.values = s.values;
-  h.q = tokens_of(in.q, where, key_head);
-  h.k = tokens_of(in.k, where, key_head);
-  h.v = tokens_of(in.v, where, head);
-  h.beta = tokens_of(in.beta, where, head);
-  h.log_decay = gates_of<typename Rule::forget_type>(in.log_decay, where, head);
-  h.prior = prior_of(in.prior, head);
-  h.eta = state_of(in.initial_eta, n, head);
-  h.evidence = state_of(in.initial_evidence, n, head);
-  h.scale = static_cast<Scalar>(in.scale);
+  h.q = tokens_of(call.q, where, key_head);
+  h.k = tokens_of(call.k, where, key_head);
+  h.v = tokens_of(call.v, where, head);
+  h.beta = tokens_of(call.beta, where, head);
+  h.log_decay = gates_of<typename Rule::forget_type>(call.log_decay, where, head);
+  h.prior = prior_of(call.prior, head);
+  h.eta = eta;
+  h.evidence = evidence;
+  h.scale = static_cast<Scalar>(call.scale);
   return h;
+}
+
+/// Head `head` of sequence n of a scan.
+template <class Rule, class Storage, class Scalar>
+head_inputs<Storage, Scalar> head_of(scan_inputs<Storage, Scalar> const& in, scan_shape const& s, std::int64_t n, std::int64_t head) {
+  return head_of<Rule, scan_inputs<Storage, Scalar>, Scalar>(in, s, segment_of(s, in.cu_seqlens, n), head,
+                                                             state_of(in.initial_eta, n, head), state_of(in.initial_evidence, n, head));
 }
 
 }  // namespace palimpsa::cpu

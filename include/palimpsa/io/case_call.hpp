@@ -57,12 +57,8 @@ template <class T> struct dense_tensor {
     view<T> all;
     all.data = values.data();
     all.rank = static_cast<int>(shape.size());
-    std::int64_t step = 1;
-    for (int axis = all.rank - 1; axis >= 0; --axis) {
-      all.extent[axis] = shape[static_cast<std::size_t>(axis)];
-      all.stride[axis] = step;
-      step *= all.extent[axis];
-    }
+    for (int axis = 0; axis < all.rank; ++axis) all.extent[axis] = shape[static_cast<std::size_t>(axis)];
+    dense_strides(all.rank, all.extent, all.stride);
     return all;
   }
 

@@ -44,13 +44,6 @@ inline bool has_cotangents(case_file const& given) {
 
 namespace detail {
 
-/// Threads for a call that takes `tokens` tokens of every sequence: one where starting more would take longer than the call
-/// itself, else as many as there are.
-inline int threads_for(scan_shape const& s, std::int64_t tokens) {
-  auto const cells = static_cast<double>(s.sequences * s.value_heads) * static_cast<double>(s.values * s.keys);
-  return cells * static_cast<double>(tokens) < 0x1p22 ? 1 : 0;
-}
-
 template <any_rule Rule, class Storage>
 void run_chunked(palimpsa::chunked how, scan_inputs<Storage> const& in, scan_outputs<Storage> const& out) {
   if (char const* const reason = chunked_refusal<Rule>(in)) throw unsupported_error(reason);
@@ -63,17 +56,16 @@ template <any_rule Rule, class Storage> named_tensors run_case_in(case_file cons
   scan_shape const s = check_shapes<Rule>(in);
   check_values<Rule>(in, s);
   auto outputs = outputs_for<Rule, Storage>(given, s);
-  int const threads = threads_for(s, s.tokens);
   switch (how.path) {
     case scan_path::sequential:
-      scan<Rule>(sequential{threads}, in, outputs.arguments(), allocate);
+      scan<Rule>(sequential{}, in, outputs.arguments(), allocate);
       break;
     case scan_path::chunked:
-      run_chunked<Rule>({how.chunk, threads}, in, outputs.arguments());
+      run_chunked<Rule>({how.chunk}, in, outputs.arguments());
       break;
     case scan_path::step:
-      run_steps(in, s, outputs, [how = sequential{threads_for(s, 1)}](step_arguments<Storage> const& a) {
-        step<Rule>(how, a, allocate);
+      run_steps(in, s, outputs, [](step_arguments<Storage> const& a) {
+        step<Rule>(sequential{}, a, allocate);
       });
       break;
   }
@@ -81,7 +73,7 @@ template <any_rule Rule, class Storage> named_tensors run_case_in(case_file cons
   outputs.add_to(results);
   if (has_cotangents(given)) {
     case_gradients<Storage> gradients(given);
-    scan_backward<Rule>(checkpointed{how.chunk, threads}, in, inputs.cotangents(), gradients.arguments(), allocate);
+    scan_backward<Rule>(checkpointed{how.chunk}, in, inputs.cotangents(), gradients.arguments(), allocate);
     gradients.add_to(results);
   }
   return results;

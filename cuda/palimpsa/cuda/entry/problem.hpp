@@ -3,8 +3,10 @@
 /// What a kernel is handed: the caller's views, unread. Everything in it that lies in device memory is taken with suspicion:
 /// a bad segment or slot is inert and flagged, whatever the values are. Host and device.
 
+#include <cfloat>
 #include <cstdint>
 
+#include "palimpsa/cuda/entry/status.hpp"
 #include "palimpsa/plane.hpp"
 #include "palimpsa/shape.hpp"
 #include "palimpsa/view.hpp"
@@ -59,13 +61,8 @@ PALIMPSA_HD inline void flag(unsigned* status, unsigned bit) {
 #endif
 }
 
-/// Bits of the status word; see execution.cuh for what a caller sees.
-namespace status {
-inline constexpr unsigned bad_segment = 1;    ///< boundaries
-inline constexpr unsigned bad_slot = 2;       ///< a slot out of range
-inline constexpr unsigned positive_gate = 4;  ///< log_decay > 0
-inline constexpr unsigned bad_prior = 8;      ///< not above 0
-}
+/// Whether a number may be a prior: above 0, normal, finite.
+PALIMPSA_HD inline bool is_prior(float x) { return x >= FLT_MIN && x <= FLT_MAX; }
 
 /// Where sequence n lies and where its states are.
 struct sequence_place {
@@ -84,7 +81,7 @@ PALIMPSA_HD sequence_place place_of(row_problem<Storage> const& p, std::int64_t 
     if (!p.slot_in.present()) return place;
     place.read = p.slot_in(n);
     if (place.read < -1 || place.read >= p.eta_in.extent[0]) {
-      if (reports) flag(p.status, status::bad_slot);
+      if (reports) flag(p.status, bad_slot);
       place.read = -1;
     }
     place.inert = place.read < 0;
@@ -95,7 +92,7 @@ PALIMPSA_HD sequence_place place_of(row_problem<Storage> const& p, std::int64_t 
   std::int64_t const first = p.cu_seqlens(n), end = p.cu_seqlens(n + 1);
   bool const good = 0 <= first && first <= end && end <= p.shape.tokens;
   bool const whole = (n > 0 || first == 0) && (n + 1 < p.shape.sequences || end == p.shape.tokens);
-  if (reports && !(good && whole)) flag(p.status, status::bad_segment);
+  if (reports && !(good && whole)) flag(p.status, bad_segment);
   place.tokens = good ? segment{0, first, end - first} : segment{0, 0, 0};
   return place;
 }
@@ -115,7 +112,7 @@ PALIMPSA_HD std::int64_t written_state(row_problem<Storage> const& p, sequence_p
     return -1;
   }
   if (slot < -1 || slot >= p.eta_out.extent[0]) {
-    if (reports) flag(p.status, status::bad_slot);
+    if (reports) flag(p.status, bad_slot);
     return -1;
   }
   return slot;

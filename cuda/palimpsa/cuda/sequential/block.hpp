@@ -4,6 +4,7 @@
 /// row observe it, flush the reads. Every phase is host-device and takes the thread's number, so that a test without a GPU runs the
 /// very code (row_twin.hpp) that the kernel runs (row_kernel.cuh).
 
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -103,12 +104,27 @@ PALIMPSA_HD sources<Rule, Storage> sources_of(row_problem<Storage> const& p, blo
   return from;
 }
 
-/// The head's prior; flagged where it is not above 0.
+/// Evidence that a thread has loaded, flagged where it is below 0. A minimum a cell: what lies beside it is the state's way through
+/// memory.
+template <class Rule, class Tile, class Rows>
+PALIMPSA_HD PALIMPSA_INLINE void flag_evidence(Rows const* evidence, unsigned* status) {
+  if constexpr (Rule::keeps_diagonal) {
+    float least = 0;
+    PALIMPSA_UNROLLED
+    for (int i = 0; i < Tile::keys_per_lane; ++i) {
+      PALIMPSA_UNROLLED
+      for (int r = 0; r < Tile::rows; ++r) least = fminf(least, evidence[i].row[r]);
+    }
+    if (least < 0) flag(status, negative_evidence);
+  }
+}
+
+/// The head's prior; flagged where it is none.
 template <class Rule, class Storage>
 PALIMPSA_HD float prior_for(row_problem<Storage> const& p, block_task const& b) {
   if constexpr (Rule::keeps_diagonal) {
     float const prior = *p.prior.at(b.head);
-    if (b.reports && !(prior > 0)) flag(p.status, status::bad_prior);
+    if (b.reports && !is_prior(prior)) flag(p.status, bad_prior);
     return prior;
   } else {
     return 0;
@@ -211,17 +227,22 @@ struct alignas(4 * sizeof(T)) four {
   T x[4];
 };
 
-/// Widens `count` rows of an arrived tensor.
+/// Widens `count` rows of an arrived tensor. Returns the least of what this thread widened, or 0.
 template <class T, int Columns>
-PALIMPSA_HD void widen(T const (*from)[Columns], int count, int thread, int threads, float (*into)[Columns]) {
+PALIMPSA_HD float widen(T const (*from)[Columns], int count, int thread, int threads, float (*into)[Columns]) {
+  float least = 0;
   PALIMPSA_ROLLED
   for (int e = thread; e < count * (Columns / 4); e += threads) {
     int const t = e / (Columns / 4), j = e % (Columns / 4) * 4;
     four<T> const in = *reinterpret_cast<four<T> const*>(&from[t][j]);
     quad out;
-    for (int c = 0; c < 4; ++c) out.x[c] = storage<T>::load(in.x[c]);
+    for (int c = 0; c < 4; ++c) {
+      out.x[c] = storage<T>::load(in.x[c]);
+      least = fminf(least, out.x[c]);
+    }
     *reinterpret_cast<quad*>(&into[t][j]) = out;
   }
+  return least;
 }
 
 /// One lane's cells of a staged token.
@@ -270,19 +291,20 @@ PALIMPSA_HD void bring(sources<Rule, Storage> const& s, std::int64_t first, int 
   detail::bring(s.log_decay, first, count, thread, threads, into.log_decay);
 }
 
-/// Turns `count` tokens that have arrived into what rows observe. A gate above 0 is flagged.
+/// Turns `count` tokens that have arrived into what rows observe. A gate above 0 is flagged, and a β below.
 template <class Rule, class Tile, class Storage>
 PALIMPSA_HD void widen(arriving_tokens<Rule, Tile, Storage> const& from, int count, unsigned* status, int thread, int threads,
                        staged_tokens<Rule, Tile>& into) {
   detail::widen(from.key, count, thread, threads, into.key);
   detail::widen(from.query, count, thread, threads, into.query);
   detail::widen(from.value, count, thread, threads, into.value);
-  detail::widen(from.beta, count, thread, threads, into.beta);
+  float const least = detail::widen(from.beta, count, thread, threads, into.beta);
+  if (least < 0) flag(status, negative_beta);
   constexpr int gates = tile_gates<Rule, Tile>;
   PALIMPSA_ROLLED
   for (int e = thread; e < count * gates; e += threads) {
     float const log_decay = from.log_decay[e / gates][e % gates];
-    if (log_decay > 0) flag(status, status::positive_gate);
+    if (log_decay > 0) flag(status, positive_gate);
     into.alpha[e / gates][e % gates] = Rule::forget_type::retain(log_decay);
   }
 }

@@ -50,12 +50,12 @@ PALIMPSA_HD PALIMPSA_INLINE void gather_token(row_problem<Storage> const& p, blo
       alpha[0] = gates(t, 0);
   }
   for (int i = 0; i < cells; ++i) {
-    if (alpha[i] > 0) flag(p.status, status::positive_gate);
+    if (alpha[i] > 0) flag(p.status, positive_gate);
     alpha[i] = Rule::forget_type::retain(alpha[i]);
   }
 }
 
-/// A group's values and β of token t.
+/// A group's values and β of token t. A β below 0 is flagged.
 template <class Tile, class Storage, class Rows>
 PALIMPSA_HD PALIMPSA_INLINE void gather_rows(row_problem<Storage> const& p, block_task const& b, segment const& s, std::int64_t t,
                                              int group, Rows& v, Rows& beta) {
@@ -67,6 +67,7 @@ PALIMPSA_HD PALIMPSA_INLINE void gather_rows(row_problem<Storage> const& p, bloc
     bool const exists = row < b.rows;
     v.row[r] = exists ? storage<Storage>::load(values(t, b.first_row + row)) : 0.0f;
     beta.row[r] = !exists ? 0.0f : betas.present() ? betas(t, b.first_row + row) : 1.0f;
+    if (beta.row[r] < 0) flag(p.status, negative_beta);
   }
 }
 

@@ -24,6 +24,7 @@ static __global__ void __launch_bounds__(Tile::threads) direct_kernel(row_proble
     rows eta[Tile::keys_per_lane], evidence[Rule::keeps_diagonal ? Tile::keys_per_lane : 1], v, beta;
     float key[Tile::keys_per_lane], query[Tile::keys_per_lane], alpha[Tile::keys_per_lane];
     load_cells<Rule, Tile>(p, b, place.read, group, lane, eta, evidence);
+    flag_evidence<Rule, Tile>(evidence, p.status);
     float const prior = prior_for<Rule>(p, b);
     for (std::int64_t t = 0; t < place.tokens.length; ++t) {
       gather_token<Rule, Tile>(p, b, place.tokens, t, lane, key, query, alpha);

@@ -60,7 +60,7 @@ struct generic_heads {
   template <class Rule, class Storage>
   static void run(sequential const& how, row_problem<Storage> const& problem, workspace scratch, int device) {
     detail::head_plan const plan = detail::plan_heads(problem.shape, device);
-    if (plan.blocks == 0) return;
+    if (plan.blocks == 0 || (problem.pooled && problem.shape.tokens == 0)) return;
     arena memory(palimpsa::detail::aligned_workspace(scratch, workspace_bytes<Rule>(how, problem, device)));
     head_problem<Storage> const heads = lay_out(how, problem, plan, memory);
     auto* const kernel = &head_kernel<Rule, Storage>;

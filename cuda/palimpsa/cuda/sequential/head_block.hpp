@@ -66,10 +66,11 @@ PALIMPSA_HD void take_token(Team const& team, row_problem<Storage> const& p, seg
   float alpha = 1;
   if (gate.present()) {
     float const log_decay = gate(t, 0);
-    if (log_decay > 0) flag(p.status, status::positive_gate);
+    if (log_decay > 0) flag(p.status, positive_gate);
     alpha = Rule::forget_type::retain(log_decay);
   }
   float const beta = betas.present() ? betas(t, 0) : 1.0f;
+  if (beta < 0) flag(p.status, negative_beta);
   team.sync();
   for (int e = team.rank(); e < K * K; e += team.size())
     m.system.evidence[e] = alpha * m.system.evidence[e] + beta * (m.key[e / K] * m.key[e % K]);
@@ -90,10 +91,12 @@ PALIMPSA_HD void run_head(Team const& team, head_problem<Storage> const& p, std:
   plane<float const> const prior = prior_of(r.prior, head);
   for (int j = team.rank(); j < K; j += team.size()) {
     m.system.prior[j] = prior(0, j);
-    if (!(prior(0, j) > 0)) flag(r.status, status::bad_prior);
+    if (!is_prior(prior(0, j))) flag(r.status, bad_prior);
   }
   detail::load_matrix(team, place.read < 0 ? plane<float const>{} : state_of(r.evidence_in, place.read, head), m);
   team.sync();
+  for (int j = team.rank(); j < K; j += team.size())
+    if (m.system.evidence[j * K + j] < 0) flag(r.status, negative_evidence);
   plane<float> const solved = tokens_of(p.solved, place.tokens, head), variance = tokens_of(r.out_variance, place.tokens, head);
   auto const leave = [&](std::int64_t t) {
     std::int64_t const to = written_state(r, place, sequence, t, reports);

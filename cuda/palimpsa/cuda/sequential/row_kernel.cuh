@@ -28,6 +28,7 @@ static __global__ void __launch_bounds__(Tile::threads, Tile::blocks) row_kernel
     clear_arrivals(plan.task, p.beta.present(), thread, Tile::threads, arriving);
     rows eta[Tile::keys_per_lane], evidence[Rule::keeps_diagonal ? Tile::keys_per_lane : 1];
     load_cells<Rule, Tile>(p, plan.task, plan.place.read, group, lane, eta, evidence);
+    flag_evidence<Rule, Tile>(evidence, p.status);
     __syncthreads();
     bring(plan.from, 0, tile_count<Tile>(plan.place.tokens.length, 0), thread, Tile::threads, arriving);
     for (std::int64_t first = 0; first < plan.place.tokens.length; first += Tile::tokens) {

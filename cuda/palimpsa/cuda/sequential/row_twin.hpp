@@ -81,6 +81,7 @@ void twin_scan_task(row_problem<Storage> const& p, std::int64_t task) {
   std::int64_t const tokens = place.tokens.length;
   each_lane<Tile>([&](int group, int lane) {
     load_cells<Rule, Tile>(p, b, place.read, group, lane, registers->eta_of(group, lane), registers->evidence_of(group, lane));
+    flag_evidence<Rule, Tile>(registers->evidence_of(group, lane), p.status);
   });
   each_thread<Tile>([&](int thread) { clear_arrivals(b, p.beta.present(), thread, threads, arriving); });
   each_thread<Tile>([&](int thread) { bring(plan.from, 0, tile_count<Tile>(tokens, 0), thread, threads, arriving); });
@@ -129,6 +130,7 @@ void twin_step_task(row_problem<Storage> const& p, std::int64_t task) {
   }
   each_lane<Tile>([&](int group, int lane) {
     load_cells<Rule, Tile>(p, b, place.read, group, lane, registers->eta_of(group, lane), registers->evidence_of(group, lane));
+    flag_evidence<Rule, Tile>(registers->evidence_of(group, lane), p.status);
   });
   float const prior = prior_for<Rule>(p, b);
   for (std::int64_t t = 0; t < place.tokens.length; ++t) {
@@ -184,6 +186,7 @@ void twin_rows(row_problem<Storage> const& p) {
 /// Storage is the type of q, k, v, out. Nothing is checked but what the kernels check themselves; p.status is a word of the host.
 template <class Rule, class Storage>
 void run_twin(row_problem<Storage> p, twin_solver solver = {}) {
+  if (p.pooled && p.shape.tokens == 0) return;
   if constexpr (Rule::keeps_full) {
     scan_shape const& s = p.shape;
     auto const K = static_cast<int>(s.keys);

@@ -138,7 +138,9 @@ static __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
       for (int r = 0; r < Tile::rows; ++r) {
         v.row[r] = storage<Storage>::load(now.value[r]);
         beta.row[r] = now.beta[r];
+        if (beta.row[r] < 0) flag(p.status, negative_beta);
       }
+      flag_evidence<Rule, Tile>(now.evidence, p.status);
       auto const read =
           observe<Rule, Variance>(warp_lanes<Tile>{}, now.eta, now.evidence, token<float>{key, query, alpha}, v, beta, prior);
       PALIMPSA_UNROLLED

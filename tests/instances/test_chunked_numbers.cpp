@@ -1,6 +1,6 @@
 // Chunks at the edge of their numbers, against a plain loop in long double: gates so slow that float would lose what they take, in
 // memories of 65,536 tokens; magnitudes over the whole range; one key that carries all. Planted and caught: α rounded to float before
-// its product, the decay of a chunk rounded to float before the state, k̂ without β̂ = 2²ᵉβ, β formed after β v.
+// its product, the decay of a chunk rounded before it meets the state, keys left unscaled, β v formed in float.
 
 #include <algorithm>
 #include <array>
@@ -221,15 +221,22 @@ TEST_CASE("Chunks of every magnitude") {
   check_ranges<ps::ImplicitGatedDeltaNet>();
 }
 
-TEST_CASE("k = 1e20, beta = 1e-20, q = 1e20: what is formed on the way leaves the range, the read does not") {
-  auto const read = [](auto rule) {
-    stream<float> x(1);
-    x.k[0] = 1e20F, x.q[0] = 1e20F, x.beta[0] = 1e-20F, x.v[0] = 1, x.prior = 1;
-    return chunks<decltype(rule)>(x, 16)[0] / static_cast<float>(plain_loop<decltype(rule)>(x).out[0]);
+TEST_CASE("What is formed on the way leaves the range, the read does not") {
+  struct token {
+    float k, beta, v, q;
   };
-  CHECK(std::fabs(read(ps::Mamba2{}) - 1) <= 4 * std::numeric_limits<float>::epsilon());
-  CHECK(std::fabs(read(ps::ImplicitGatedDeltaNet{}) - 1) <= 4 * std::numeric_limits<float>::epsilon());
-  CHECK(std::fabs(read(ps::MesaNet{}) - 1) <= 4 * std::numeric_limits<float>::epsilon());
+  // k² and k·q; β v below the range; β v above it.
+  for (token one : {token{1e20F, 1e-20F, 1, 1e20F}, token{1e20F, 1e-30F, 1e-12F, 1e20F}, token{1e-20F, 1e20F, 1e20F, 1e-10F}}) {
+    auto const read = [&](auto rule) {
+      stream<float> x(1);
+      x.k[0] = one.k, x.q[0] = one.q, x.beta[0] = one.beta, x.v[0] = one.v, x.prior = 1;
+      return static_cast<wide>(chunks<decltype(rule)>(x, 16)[0]) / plain_loop<decltype(rule)>(x).out[0];
+    };
+    CAPTURE(one.k, one.beta, one.v, one.q);
+    CHECK(std::fabs(read(ps::Mamba2{}) - 1) <= 4 * std::numeric_limits<float>::epsilon());
+    CHECK(std::fabs(read(ps::ImplicitGatedDeltaNet{}) - 1) <= 4 * std::numeric_limits<float>::epsilon());
+    CHECK(std::fabs(read(ps::MesaNet{}) - 1) <= 4 * std::numeric_limits<float>::epsilon());
+  }
 }
 
 // docs/numerics.md, "Gates of a chunk", says why the two differ.

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include "palimpsa/instances/delta_net.hpp"
@@ -139,7 +140,7 @@ template <class Rule, class S> void check_slow(double bound) {
     reading const right = plain_loop<Rule>(x);
     for (std::int64_t chunk : {16, 64, 256}) {
       std::vector<S> const out = chunks<Rule>(x, chunk);
-      for (std::size_t n : {4096, 16384, 65536}) {
+      for (std::size_t n : {std::size_t{4096}, std::size_t{16384}, std::size_t{65536}}) {
         INFO("log_decay " << gate << ", chunk " << chunk << ", " << n << " tokens: error " << error_of(out, right, n));
         CHECK(error_of(out, right, n) <= bound);
       }

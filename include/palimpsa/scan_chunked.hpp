@@ -53,7 +53,7 @@ std::size_t scan_workspace(chunked how, scan_inputs<Storage, Scalar> const& in) 
   return detail::plan_scan<Rule>(s, how.threads, detail::chunked_maker<Rule, Storage, Scalar>(how, s)).bytes();
 }
 
-/// Runs the recurrence over whole sequences in chunks of how.chunk tokens, by matrix products (Eigen). The chunk changes nothing but
+/// Runs the recurrence over whole sequences in chunks of how.chunk tokens, by matrix products. The chunk changes nothing but
 /// rounding; a sequence's chunks start at its first token. Reads, writes, threads and errors as scan(sequential, ...).
 /// @param scratch  at least scan_workspace<Rule>(how, in) bytes; its contents do not matter
 /// @throws argument_error     naming tensor, expected and given; nothing has been written then

@@ -1,18 +1,21 @@
 #pragma once
 /// @file
-/// Matrix products over the caller's workspace: Eigen's, cut into panels.
+/// Matrix products in registers: B and C come in packs of columns, every element of A is broadcast.
 ///
-///     add_product    C ← C + A B,  A or B possibly transposed
-///     add_lower      C_t ← C_t + Σ_{s<t} A_ts B_s   (or s ≤ t), never touching what lies above the diagonal
+///     add_product    C ← C + A B,  A possibly transposed
+///     add_lower      C_t ← C_t + Σ_{s≤t} A_ts B_s, never touching what lies above the diagonal
+///     substitute     B_t ← B_t + Σ_{s<t} A_ts B_s, forward substitution, B ← (1 - A)⁻¹ B
 ///
-/// Eigen keeps a packed copy of both factors. The panels have their largest sizes in their types, so that the copies lie on the
-/// stack (64 KB at most, 16 KB beside it) and nothing is allocated; and since a destination of at most 32 rows is never given to
-/// several threads, a call keeps to the number of threads that it was allowed.
+/// A tile of C stays in registers while A and B pass by: 4 rows of 4 packs with AVX-512, 4 of 2 otherwise, 8 rows of one pack, 16 or 8
+/// sums, which hide the latency of two multiply-adds a clock. Nothing is packed or allocated; the order of a sum is that of the depth,
+/// whatever the tile, and a row of C sees its own row of A alone. Columns are whole packs (padded_columns).
 
-#include <Eigen/Core>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
+#include "palimpsa/cpu/fused.hpp"
 #include "palimpsa/detail/config.hpp"
 #include "palimpsa/pack.hpp"
 
@@ -36,60 +39,17 @@ struct matrix {
 template <class Scalar>
 struct transposed {
   matrix<Scalar> of;  ///< as it lies in memory
+  /// Element (i, j) of the exchanged matrix.
+  Scalar& operator()(std::int64_t i, std::int64_t j) const { return of(j, i); }
   /// The block that starts at (i, j) of the exchanged matrix.
-  transposed from(std::int64_t i, std::int64_t j) const { return {of.from(j, i)}; }
+  transposed from(std::int64_t i, std::int64_t j = 0) const { return {of.from(j, i)}; }
 };
 
-/// Elements between rows of `columns` elements: a whole number of packs, so that rows start aligned and loops need no remainder.
+/// Columns in whole packs: rows start aligned and loops need no remainder.
 template <class Scalar>
 constexpr std::int64_t padded_columns(std::int64_t columns) {
   constexpr std::int64_t width = native_pack<Scalar>::size;
   return (columns + width - 1) / width * width;
-}
-
-namespace detail {
-
-inline constexpr int panel_rows = 32;
-inline constexpr int panel_depth = 128;
-template <class Scalar>
-inline constexpr int panel_columns = 65536 / (panel_depth * static_cast<int>(sizeof(Scalar)));
-
-template <class Scalar, int Order, int MaxRows, int MaxColumns>
-using panel = Eigen::Map<Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic, Order, MaxRows, MaxColumns>, Eigen::Unaligned,
-                         Eigen::OuterStride<>>;
-
-template <int MaxRows, int MaxColumns, class Scalar>
-auto panel_of(matrix<Scalar> m, std::int64_t rows, std::int64_t columns) {
-  return panel<Scalar, Eigen::RowMajor, MaxRows, MaxColumns>(m.data, rows, columns, Eigen::OuterStride<>(m.stride));
-}
-template <int MaxRows, int MaxColumns, class Scalar>
-auto panel_of(transposed<Scalar> m, std::int64_t rows, std::int64_t columns) {
-  return panel<Scalar, Eigen::ColMajor, MaxRows, MaxColumns>(m.of.data, rows, columns, Eigen::OuterStride<>(m.of.stride));
-}
-
-inline std::int64_t lesser(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-
-}  // namespace detail
-
-/// The sizes of a product: rows × depth times depth × columns.
-struct product_sizes {
-  std::int64_t rows;     ///< of A and C
-  std::int64_t depth;    ///< columns of A, rows of B
-  std::int64_t columns;  ///< of B and C
-};
-
-/// C ← C + A B.
-template <class Scalar, class Left, class Right>
-void add_product(product_sizes n, Left a, Right b, matrix<Scalar> c) {
-  using detail::lesser;
-  constexpr int R = detail::panel_rows, D = detail::panel_depth, W = detail::panel_columns<Scalar>;
-  for (std::int64_t j = 0; j < n.columns; j += W)
-    for (std::int64_t d = 0; d < n.depth; d += D)
-      for (std::int64_t i = 0; i < n.rows; i += R) {
-        std::int64_t const rows = lesser(R, n.rows - i), depth = lesser(D, n.depth - d), columns = lesser(W, n.columns - j);
-        detail::panel_of<R, W>(c.from(i, j), rows, columns).noalias() +=
-            detail::panel_of<R, D>(a.from(i, d), rows, depth) * detail::panel_of<D, W>(b.from(d, j), depth, columns);
-      }
 }
 
 /// Reads the pack at an aligned address.
@@ -106,37 +66,143 @@ PALIMPSA_INLINE void put_pack(native_pack<Scalar> p, Scalar* address) {
   std::memcpy(address, &p, sizeof p);
 }
 
+/// The sizes of a product: rows × depth times depth × columns.
+struct product_sizes {
+  std::int64_t rows;     ///< of A and C
+  std::int64_t depth;    ///< columns of A, rows of B
+  std::int64_t columns;  ///< of B and C
+};
+
 namespace detail {
 
-template <int Packs, class Scalar>
-void add_lower_columns(std::int64_t rows, std::int64_t shown, matrix<Scalar> a, matrix<Scalar> b, matrix<Scalar> c) {
-  constexpr int width = native_pack<Scalar>::size;
-  for (std::int64_t t = 0; t < rows; ++t) {
-    native_pack<Scalar> sum[Packs];
-    for (int p = 0; p < Packs; ++p) sum[p] = pack_at(c.row(t) + p * width);
-    for (std::int64_t s = 0; s < t + shown; ++s)
-      for (int p = 0; p < Packs; ++p) sum[p] = sum[p] + a(t, s) * pack_at(b.row(s) + p * width);
-    for (int p = 0; p < Packs; ++p) put_pack(sum[p], c.row(t) + p * width);
+/// x in every lane. (0 + x would be an addition: it turns -0 into 0.)
+template <class Scalar>
+PALIMPSA_INLINE native_pack<Scalar> everywhere(Scalar x) {
+  return {x - typename native_pack<Scalar>::native{}};
+}
+
+/// f(0), f(1), ... f(N - 1) with constant arguments: what they index lives in registers.
+template <int N, class F>
+PALIMPSA_INLINE void unrolled(F f) {
+  [&]<int... I>(std::integer_sequence<int, I...>) PALIMPSA_INLINE_LAMBDA {
+    (f(std::integral_constant<int, I>{}), ...);
+  }(std::make_integer_sequence<int, N>{});
+}
+
+inline constexpr int most_packs = vector_bytes == 64 ? 4 : 2;
+template <int Packs>
+inline constexpr int most_rows = Packs == 1 ? 8 : 4 * most_packs / Packs;  // 16 or 8 sums
+/// Depth that passes by at once: 128 rows of four packs are 32 KB.
+inline constexpr std::int64_t most_depth = 128;
+
+/// Rows × Packs packs of C.
+template <class Scalar, int Rows, int Packs>
+struct product_tile {
+  static constexpr int width = native_pack<Scalar>::size;
+  native_pack<Scalar> sum[Rows][Packs];
+
+  PALIMPSA_INLINE void load(matrix<Scalar> c) {
+    unrolled<Rows>([&](auto r) PALIMPSA_INLINE_LAMBDA {
+      unrolled<Packs>([&](auto p) PALIMPSA_INLINE_LAMBDA { sum[r][p] = pack_at(c.row(r) + p * width); });
+    });
   }
+  PALIMPSA_INLINE void store(matrix<Scalar> c) const {
+    unrolled<Rows>([&](auto r) PALIMPSA_INLINE_LAMBDA {
+      unrolled<Packs>([&](auto p) PALIMPSA_INLINE_LAMBDA { put_pack(sum[r][p], c.row(r) + p * width); });
+    });
+  }
+  /// += A B.
+  template <class Left>
+  PALIMPSA_INLINE void add(std::int64_t depth, Left a, matrix<Scalar> b) {
+    for (std::int64_t d = 0; d < depth; ++d) {
+      native_pack<Scalar> row[Packs];
+      unrolled<Packs>([&](auto p) PALIMPSA_INLINE_LAMBDA { row[p] = pack_at(b.row(d) + p * width); });
+      unrolled<Rows>([&](auto r) PALIMPSA_INLINE_LAMBDA {
+        native_pack<Scalar> const x = everywhere<Scalar>(a(r, d));
+        unrolled<Packs>([&](auto p) PALIMPSA_INLINE_LAMBDA { sum[r][p] = fused<Scalar>(x, row[p], sum[r][p]); });
+      });
+    }
+  }
+};
+
+template <int Rows, int Packs, class Scalar, class Left>
+void add_rows(std::int64_t rows, std::int64_t depth, Left a, matrix<Scalar> b, matrix<Scalar> c) {
+  std::int64_t i = 0;
+  for (; i + Rows <= rows; i += Rows) {
+    product_tile<Scalar, Rows, Packs> tile;
+    tile.load(c.from(i));
+    tile.add(depth, a.from(i), b);
+    tile.store(c.from(i));
+  }
+  if constexpr (Rows > 1)
+    if (i < rows) add_rows<Rows / 2, Packs>(rows - i, depth, a.from(i), b, c.from(i));
+}
+
+/// f(first pack, number of packs) over `packs` packs, the number a constant.
+template <int Packs, class F>
+PALIMPSA_INLINE void each_panel(std::int64_t packs, F f, std::int64_t p = 0) {
+  for (; p + Packs <= packs; p += Packs) f(p, std::integral_constant<int, Packs>{});
+  if constexpr (Packs > 1) each_panel<Packs / 2>(packs, f, p);
 }
 
 }  // namespace detail
 
-/// Which elements of a lower triangle take part.
-enum class triangle {
-  strict,   ///< s < t
-  diagonal  ///< s ≤ t
-};
-
-/// C_t ← C_t + Σ A_ts B_s over the triangle, row after row: with C = B and a strict triangle this is forward substitution,
-/// B ← (1 - A)⁻¹ B. A later row reaches no earlier one, not even as 0·NaN. Columns come in whole packs (padded_columns).
-template <class Scalar>
-void add_lower(triangle which, std::int64_t rows, std::int64_t columns, matrix<Scalar> a, matrix<Scalar> b, matrix<Scalar> c) {
+/// C ← C + A B.
+template <class Scalar, class Left>
+void add_product(product_sizes n, Left a, matrix<Scalar> b, matrix<Scalar> c) {
   constexpr std::int64_t width = native_pack<Scalar>::size;
-  std::int64_t const shown = which == triangle::diagonal ? 1 : 0, packs = padded_columns<Scalar>(columns) / width;
-  std::int64_t p = 0;
-  for (; p + 4 <= packs; p += 4) detail::add_lower_columns<4>(rows, shown, a, b.from(0, p * width), c.from(0, p * width));
-  for (; p < packs; ++p) detail::add_lower_columns<1>(rows, shown, a, b.from(0, p * width), c.from(0, p * width));
+  for (std::int64_t d = 0; d < n.depth; d += detail::most_depth) {
+    std::int64_t const depth = n.depth - d < detail::most_depth ? n.depth - d : detail::most_depth;
+    detail::each_panel<detail::most_packs>(padded_columns<Scalar>(n.columns) / width, [&](std::int64_t p, auto packs) {
+      detail::add_rows<detail::most_rows<packs>, packs>(n.rows, depth, a.from(0, d), b.from(d, p * width), c.from(0, p * width));
+    });
+  }
+}
+
+namespace detail {
+
+/// Rows [first, first + Rows) of a lower triangle: those before by a product, the triangle between them row after row.
+template <bool InPlace, int Rows, class Scalar>
+void add_lower_rows(std::int64_t before, std::int64_t columns, matrix<Scalar> a, matrix<Scalar> b, matrix<Scalar> c) {
+  constexpr std::int64_t width = native_pack<Scalar>::size;
+  add_product({Rows, before, columns}, a, b, c);
+  each_panel<most_packs>(padded_columns<Scalar>(columns) / width, [&](std::int64_t p, auto packs) {
+    product_tile<Scalar, Rows, packs> tile, right;
+    tile.load(c.from(0, p * width));
+    if constexpr (!InPlace) right.load(b.from(before, p * width));
+    unrolled<Rows>([&](auto t) PALIMPSA_INLINE_LAMBDA {
+      unrolled<t + (InPlace ? 0 : 1)>([&](auto s) PALIMPSA_INLINE_LAMBDA {
+        native_pack<Scalar> const x = everywhere<Scalar>(a(t, before + s));
+        unrolled<packs>([&](auto q) PALIMPSA_INLINE_LAMBDA {
+          tile.sum[t][q] = fused<Scalar>(x, InPlace ? tile.sum[s][q] : right.sum[s][q], tile.sum[t][q]);
+        });
+      });
+    });
+    tile.store(c.from(0, p * width));
+  });
+}
+
+template <bool InPlace, int Rows, class Scalar>
+void add_lower_blocks(std::int64_t rows, std::int64_t before, std::int64_t columns, matrix<Scalar> a, matrix<Scalar> b,
+                      matrix<Scalar> c) {
+  std::int64_t t = 0;
+  for (; t + Rows <= rows; t += Rows) add_lower_rows<InPlace, Rows>(before + t, columns, a.from(t), b, c.from(t));
+  if constexpr (Rows > 1)
+    if (t < rows) add_lower_blocks<InPlace, Rows / 2>(rows - t, before + t, columns, a.from(t), b, c.from(t));
+}
+
+}  // namespace detail
+
+/// C_t ← C_t + Σ_{s ≤ before + t} A_ts B_s for t in [0, rows). A later row of B reaches no earlier one of C, not even as 0·NaN.
+template <class Scalar>
+void add_lower(std::int64_t rows, std::int64_t before, std::int64_t columns, matrix<Scalar> a, matrix<Scalar> b, matrix<Scalar> c) {
+  detail::add_lower_blocks<false, 4>(rows, before, columns, a, b, c);
+}
+
+/// B_{before+t} ← B_{before+t} + Σ_{s < before + t} A_ts B_s for t in [0, rows), in order.
+template <class Scalar>
+void substitute(std::int64_t rows, std::int64_t before, std::int64_t columns, matrix<Scalar> a, matrix<Scalar> b) {
+  detail::add_lower_blocks<true, 4>(rows, before, columns, a, b, b.from(before));
 }
 
 }  // namespace palimpsa::cpu

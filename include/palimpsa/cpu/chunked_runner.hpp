@@ -46,8 +46,7 @@ class chunked_runner {
       scores_.emplace(memory, chunk, keys);
       table_ = take_matrix<Scalar>(memory, block_rows, chunk);
       read_ = take_matrix<Scalar>(memory, chunk, values);
-      variance_ = memory.take<Scalar>(chunk);
-      rate_ = memory.take<Scalar>(chunk);
+      variance_ = memory.take<double>(form == chunk_form::solved_read ? chunk : 0);
     }
     if constexpr (form == chunk_form::solved_read) solver_.emplace(memory, keys);
     if constexpr (form == chunk_form::divided_read) recurrence_.emplace(memory, keys, values);
@@ -146,38 +145,25 @@ class chunked_runner {
   /// The tokens of a chunk by products, a block of rows after the other.
   void read_by_products(inputs const& in, outputs const& out, std::int64_t first, chunk_state<Scalar> state) {
     std::int64_t const count = tokens_.count;
-    tokens_.decay_from_start(tokens_.query);
+    tokens_.decay_from_start(tokens_.query, [](std::int64_t) { return 1; });
     for (std::int64_t t = 0; t < count; ++t) std::fill_n(read_.row(t), read_.stride, Scalar{});
     add_product({count, in.keys, in.values}, tokens_.spare, state.eta, read_);
     if constexpr (form == chunk_form::wy) predict(in, state);
+    scores_->begin(tokens_);
     for (std::int64_t r = 0; r < count; r += block_rows) {
       std::int64_t const rows = (std::min)(block_rows, count - r);
       scores_->open(tokens_, r, rows);
       if constexpr (form == chunk_form::wy) correct(in, r, rows);
       scores_->score(tokens_, tokens_.query, table_);
-      add_product({rows, r, in.values}, table_, tokens_.written, read_.from(r));
-      add_lower(triangle::diagonal, rows, in.values, table_.from(0, r), tokens_.written.from(r), read_.from(r));
+      add_lower(rows, r, in.values, table_, tokens_.written, read_.from(r));
       if (r + rows < count) scores_->close(tokens_);
     }
     answer(in, out, first);
   }
 
-  /// U ← s ⊙ U - sβ ⊙ (A ⊙ K) Hᵀ, the right side of the system.
+  /// s ⊙ U ← s ⊙ U - sβ ⊙ (A ⊙ K) Hᵀ, the right side of the system.
   void predict(inputs const& in, chunk_state<Scalar> state) {
-    constexpr std::int64_t width = native_pack<Scalar>::size;
-    serial_lanes const lanes{static_cast<int>(in.keys)};
-    tokens_.decay_from_start(tokens_.key);
-    for (std::int64_t t = 0; t < tokens_.count; ++t) {
-      native_pack<Scalar> square{};
-      for (std::int64_t j = 0; j < tokens_.key.stride; j += width) {
-        native_pack<Scalar> const k = pack_at(tokens_.key.row(t) + j);
-        square = square + k * k;
-      }
-      Scalar const gain = Rule::gain_type::at(lanes, Scalar{}, tokens_.strength[t] * square.sum());
-      rate_[t] = gain * tokens_.strength[t];
-      scale_row(tokens_.written.row(t), tokens_.written.row(t), gain, tokens_.written.stride);
-      scale_row(tokens_.spare.row(t), tokens_.spare.row(t), -rate_[t], tokens_.spare.stride);
-    }
+    tokens_.decay_from_start(tokens_.key, [this](std::int64_t t) { return -tokens_.rate[t]; });
     add_product({tokens_.count, in.keys, in.values}, tokens_.spare, state.eta, tokens_.written);
   }
 
@@ -185,29 +171,30 @@ class chunked_runner {
   void correct(inputs const& in, std::int64_t r, std::int64_t rows) {
     scores_->score(tokens_, tokens_.key, table_);
     for (std::int64_t t = 0; t < rows; ++t)
-      for (std::int64_t s = 0; s < r + t; ++s) table_(t, s) *= -rate_[r + t];
-    matrix<Scalar> const open = tokens_.written.from(r);
-    add_product({rows, r, in.values}, table_, tokens_.written, open);
-    add_lower(triangle::strict, rows, in.values, table_.from(0, r), open, open);
+      for (std::int64_t s = 0; s < r + t; ++s) table_(t, s) *= -tokens_.rate[r + t];
+    substitute(rows, r, in.values, table_, tokens_.written);
   }
 
-  /// scale · reads and scale² · variances to the caller's memory.
+  /// scale · reads and scale² · variances to the caller's memory. The powers of two that queries were scaled by come back here: in
+  /// double, since neither they nor scale² need be in the range that the result is in.
   void answer(inputs const& in, outputs const& out, std::int64_t first) const {
+    double const scale = static_cast<double>(in.scale);
     for (std::int64_t t = 0; t < tokens_.count; ++t) {
-      narrow(read_.row(t), in.scale, in.values, &out.out(first + t, 0), out.out.column);
+      narrow(read_.row(t), tokens_.lift[t] * scale, in.values, &out.out(first + t, 0), out.out.column);
       if constexpr (form == chunk_form::solved_read)
         for (std::int64_t i = 0; out.out_variance.present() && i < in.values; ++i)
-          out.out_variance(first + t, i) = variance_[t] * (in.scale * in.scale);
+          out.out_variance(first + t, i) = static_cast<Scalar>(variance_[t] * scale * scale);
     }
   }
 
   /// `count` elements, scaled and rounded to storage, `step` apart.
-  static void narrow(Scalar const* from, Scalar scale, std::int64_t count, Storage* into, std::int64_t step) {
+  static void narrow(Scalar const* from, double scale, std::int64_t count, Storage* into, std::int64_t step) {
     using wide = decltype(storage<Storage>::load(*into));
+    auto const scaled = [=](Scalar x) { return storage<Storage>::store(static_cast<wide>(static_cast<double>(x) * scale)); };
     if (step == 1) {
-      for (std::int64_t i = 0; i < count; ++i) into[i] = storage<Storage>::store(static_cast<wide>(from[i] * scale));
+      for (std::int64_t i = 0; i < count; ++i) into[i] = scaled(from[i]);
     } else {
-      for (std::int64_t i = 0; i < count; ++i) into[i * step] = storage<Storage>::store(static_cast<wide>(from[i] * scale));
+      for (std::int64_t i = 0; i < count; ++i) into[i * step] = scaled(from[i]);
     }
   }
 
@@ -216,8 +203,7 @@ class chunked_runner {
   chunk_state<Scalar> state_;
   std::optional<chunk_scores<Rule, Storage, Scalar>> scores_;
   matrix<Scalar> table_, read_;  // scores of a block; reads of the chunk
-  Scalar* variance_ = nullptr;
-  Scalar* rate_ = nullptr;  // s_t β_t
+  double* variance_ = nullptr;    // of q, scale aside
   std::optional<chunk_solver<Rule, Storage, Scalar>> solver_;
   std::optional<sequential_runner<Rule, Storage, Scalar>> recurrence_;
 };

@@ -9,9 +9,11 @@
 /// Rows come in panels of four, kept column by column, so that four rows against four rows are 16 products for eight loads.
 /// In double whatever the type of the arithmetic, as in solve.hpp.
 
+#include <cmath>
 #include <cstdint>
 #include <utility>
 
+#include "palimpsa/cpu/ranges.hpp"
 #include "palimpsa/cpu/chunked_tokens.hpp"
 #include "palimpsa/cpu/solve.hpp"
 #include "palimpsa/detail/config.hpp"
@@ -38,8 +40,9 @@ class chunk_solver {
     alone_.take(memory, keys);
   }
 
-  /// Queries of the chunk ← Λ_t⁻¹ q_t, variance_t ← q_tᵀ Λ_t⁻¹ q_t. `state` is at the chunk's start.
-  void solve(chunk_tokens<Rule, Storage, Scalar> const& chunk, chunk_state<Scalar> state, plane<Scalar const> prior, Scalar* variance) {
+  /// Queries of the chunk ← Λ_t⁻¹ q_t, scaled by a power of two as queries are; variance_t ← q_tᵀ Λ_t⁻¹ q_t. `state` is at the chunk's
+  /// start.
+  void solve(chunk_tokens<Rule, Storage, Scalar> const& chunk, chunk_state<Scalar> state, plane<Scalar const> prior, double* variance) {
     for (std::int64_t p = 0; p < panels_; ++p)
       each_cell(p, [&](std::int64_t cell, std::int64_t i, std::int64_t j) {
         evidence_[cell] = i < keys_ && j < keys_ ? static_cast<double>(i >= j ? state.evidence(i, j) : state.evidence(j, i)) : 0;
@@ -87,7 +90,7 @@ class chunk_solver {
       for (std::int64_t j = 0; j < 4 * panels_; ++j)
         key_[m * 4 * panels_ + j] = j < keys_ ? static_cast<double>(chunk.key(first + m, j)) : 0;
     for (int l = 0; l < lanes::size; ++l) {
-      double const alpha = l < group ? static_cast<double>(chunk.alpha(first + l, 0)) : 1;
+      double const alpha = l < group ? chunk.alpha(first + l, 0) : 1;
       kept_.set(l, alpha * (l > 0 ? kept_[l - 1] : 1));
       for (int m = 0; m < lanes::size; ++m) {
         double const before = l > 0 ? weight_[m][l - 1] : 0;
@@ -164,7 +167,7 @@ class chunk_solver {
   }
 
   /// L D Lᵀ x = q.
-  void substitute(chunk_tokens<Rule, Storage, Scalar> const& chunk, std::int64_t first, std::int64_t group, Scalar* variance) {
+  void substitute(chunk_tokens<Rule, Storage, Scalar> const& chunk, std::int64_t first, std::int64_t group, double* variance) {
     for (std::int64_t i = 0; i < 4 * panels_; ++i) {
       lanes q{};
       for (std::int64_t l = 0; i < keys_ && l < group; ++l) q.set(static_cast<int>(l), static_cast<double>(chunk.query(first + l, i)));
@@ -193,30 +196,37 @@ class chunk_solver {
                                        (panel[4 * k + 2] * known[2] + panel[4 * k + 3] * known[3]));
     }
     lanes sum{};
-    for (std::int64_t i = 0; i < keys_; ++i) {
-      sum = sum + solution_[i] * row_[i];
-      for (std::int64_t l = 0; l < group; ++l) chunk.query(first + l, i) = static_cast<Scalar>(solution_[i][static_cast<int>(l)]);
-    }
-    for (std::int64_t l = 0; l < group; ++l) variance[first + l] = static_cast<Scalar>(sum[static_cast<int>(l)]);
+    for (std::int64_t i = 0; i < keys_; ++i) sum = sum + solution_[i] * row_[i];
+    for (std::int64_t l = 0; l < group; ++l)
+      answer(chunk, first + l, sum[static_cast<int>(l)], variance, [&](std::int64_t i) { return solution_[i][static_cast<int>(l)]; });
+  }
+
+  /// Query t ← x_i = x(i), and its variance, qᵀx in the units of the caller. Rounded to the arithmetic after scaling: x is in the range of
+  /// doubles.
+  template <class X>
+  void answer(chunk_tokens<Rule, Storage, Scalar> const& chunk, std::int64_t t, double sum, double* variance, X x) const {
+    double most = 0;
+    for (std::int64_t i = 0; i < keys_; ++i) most = std::fabs(x(i)) > most ? std::fabs(x(i)) : most;
+    double const power = power_of<double>(most);
+    for (std::int64_t i = 0; i < keys_; ++i) chunk.query(t, i) = static_cast<Scalar>(x(i) / power);
+    variance[t] = sum * chunk.lift[t] * chunk.lift[t];
+    chunk.lift[t] *= power;
   }
 
   /// Where a system is singular to the rounding of J, its group goes token by token: solve.hpp knows what to do.
   void solve_alone(chunk_tokens<Rule, Storage, Scalar> const& chunk, std::int64_t first, std::int64_t group, plane<Scalar const> prior,
-                   Scalar* variance) {
+                   double* variance) {
     for (std::int64_t i = 0; i < keys_; ++i)
       for (std::int64_t j = 0; j < keys_; ++j)
         alone_.evidence[i * keys_ + j] = static_cast<Scalar>(evidence_[i >= j ? cell_of(i, j) : cell_of(j, i)]);
     for (std::int64_t t = first; t < first + group; ++t) {
       Scalar* const query = chunk.query.row(t);
-      alone_.observe(chunk.key.row(t), chunk.alpha(t, 0), chunk.strength[t]);
+      alone_.observe(chunk.key.row(t), static_cast<Scalar>(chunk.alpha(t, 0)), chunk.strength[t]);
       alone_.factorise(prior);
       alone_.solve(query);
       double sum = 0;
-      for (std::int64_t j = 0; j < keys_; ++j) {
-        sum += alone_.solution[j] * static_cast<double>(query[j]);
-        query[j] = static_cast<Scalar>(alone_.solution[j]);
-      }
-      variance[t] = static_cast<Scalar>(sum);
+      for (std::int64_t j = 0; j < keys_; ++j) sum += alone_.solution[j] * static_cast<double>(query[j]);
+      answer(chunk, t, sum, variance, [this](std::int64_t i) { return alone_.solution[i]; });
     }
   }
 

@@ -7,10 +7,13 @@
 #include <cstdint>
 #include <limits>
 
+#include "palimpsa/cpu/fused.hpp"
 #include "palimpsa/cpu/head.hpp"
+#include "palimpsa/cpu/ranges.hpp"
 #include "palimpsa/detail/config.hpp"
 #include "palimpsa/fused.hpp"
 #include "palimpsa/lanes.hpp"
+#include "palimpsa/validate.hpp"
 #include "palimpsa/workspace.hpp"
 
 namespace palimpsa::inline PALIMPSA_ABI::cpu {
@@ -74,11 +77,16 @@ struct precision_matrix {
       for (std::int64_t j = 0; j < keys; ++j) state(i, j) = evidence[i * keys + j];
   }
 
-  /// J ← αJ + β k kᵀ.
+  /// J ← αJ + β k kᵀ, as β̂ k̂ k̂ᵀ (ranges.hpp): k_i k_j alone may leave the range that β k_i k_j is in.
   void observe(Scalar const* key, Scalar alpha, Scalar beta) {
+    Scalar most = 0, scaled[max_channels];
+    for (std::int64_t j = 0; j < keys; ++j) most = std::fabs(key[j]) > most ? std::fabs(key[j]) : most;
+    double const power = power_of<Scalar>(static_cast<double>(most));
+    auto const weight = static_cast<Scalar>(static_cast<double>(beta) * power * power), inverse = static_cast<Scalar>(1 / power);
+    for (std::int64_t j = 0; j < keys; ++j) scaled[j] = key[j] * inverse;
     for (std::int64_t i = 0; i < keys; ++i) {
       Scalar* const row = evidence + i * keys;
-      for (std::int64_t j = 0; j < keys; ++j) row[j] = alpha * row[j] + beta * (key[i] * key[j]);
+      for (std::int64_t j = 0; j < keys; ++j) row[j] = detail::fused(weight, scaled[i] * scaled[j], alpha * row[j]);
     }
   }
 

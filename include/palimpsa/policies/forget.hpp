@@ -6,6 +6,8 @@
 ///   scope                       which log_decay it reads (see gate_scope)
 ///   retain(log_decay)           α in [0, 1] for log_decay in [-inf, 0]
 ///   slope(log_decay, alpha)     ∂α/∂log_decay, used by the backward pass only; finite (zero) at log_decay = -inf
+/// and it may have
+///   change(log_decay)           α - 1 without a difference: chunks in double keep slow gates by it
 /// Gates are evaluated once per token and head (and key), outside the rows.
 
 #include <cmath>
@@ -31,6 +33,12 @@ struct exponential {
   PALIMPSA_HD static S retain(S log_decay) {
     using std::exp;
     return exp(log_decay);
+  }
+  /// α - 1.
+  template <class S>
+  PALIMPSA_HD static S change(S log_decay) {
+    using std::expm1;
+    return expm1(log_decay);
   }
   /// dα/dlog_decay = α.
   template <class S>

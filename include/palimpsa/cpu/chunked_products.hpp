@@ -15,7 +15,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "palimpsa/cpu/fused.hpp"
+#include "palimpsa/fused.hpp"
 #include "palimpsa/detail/config.hpp"
 #include "palimpsa/pack.hpp"
 
@@ -119,7 +119,7 @@ struct product_tile {
       unrolled<Packs>([&](auto p) PALIMPSA_INLINE_LAMBDA { row[p] = pack_at(b.row(d) + p * width); });
       unrolled<Rows>([&](auto r) PALIMPSA_INLINE_LAMBDA {
         native_pack<Scalar> const x = everywhere<Scalar>(a(r, d));
-        unrolled<Packs>([&](auto p) PALIMPSA_INLINE_LAMBDA { sum[r][p] = fused<Scalar>(x, row[p], sum[r][p]); });
+        unrolled<Packs>([&](auto p) PALIMPSA_INLINE_LAMBDA { sum[r][p] = fused(x, row[p], sum[r][p]); });
       });
     }
   }
@@ -174,7 +174,7 @@ void add_lower_rows(std::int64_t before, std::int64_t columns, matrix<Scalar> a,
       unrolled<t + (InPlace ? 0 : 1)>([&](auto s) PALIMPSA_INLINE_LAMBDA {
         native_pack<Scalar> const x = everywhere<Scalar>(a(t, before + s));
         unrolled<packs>([&](auto q) PALIMPSA_INLINE_LAMBDA {
-          tile.sum[t][q] = fused<Scalar>(x, InPlace ? tile.sum[s][q] : right.sum[s][q], tile.sum[t][q]);
+          tile.sum[t][q] = fused(x, InPlace ? tile.sum[s][q] : right.sum[s][q], tile.sum[t][q]);
         });
       });
     });

@@ -23,6 +23,7 @@
 #include "palimpsa/cpu/chunked_scores.hpp"
 #include "palimpsa/cpu/chunked_solve.hpp"
 #include "palimpsa/cpu/chunked_tokens.hpp"
+#include "palimpsa/cpu/flush.hpp"
 #include "palimpsa/cpu/sequential.hpp"
 #include "palimpsa/detail/config.hpp"
 #include "palimpsa/traits.hpp"
@@ -63,6 +64,7 @@ class chunked_runner {
 
   /// One head, from its initial to its final state.
   void run(inputs const& in, outputs const& out, final_state<Scalar> const& last) {
+    flush_small const mode(small_is_zero<Rule>(in));
     walk(in, last, [&](std::int64_t first, chunk_state<Scalar> state) { read_loaded(in, out, first, state); });
   }
 

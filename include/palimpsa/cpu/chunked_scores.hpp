@@ -139,7 +139,7 @@ class chunk_scores {
           decay_row<true>(run_, run_, near_.row(t), chunk.key.stride);
         native_pack<Scalar> sum{};
         for (std::int64_t j = 0; j < x.stride; j += width)
-          sum = detail::fused<Scalar>(pack_at(x.row(first_ + t) + j), pack_at(run_ + j), sum);
+          sum = fused(pack_at(x.row(first_ + t) + j), pack_at(run_ + j), sum);
         scores(t, s) = sum.sum();
       }
   }

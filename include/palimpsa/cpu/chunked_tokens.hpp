@@ -207,7 +207,7 @@ class chunk_tokens {
     native_pack<Scalar> square{};
     for (std::int64_t j = 0; j < key.stride; j += native_pack<Scalar>::size) {
       native_pack<Scalar> const k = pack_at(key.row(t) + j);
-      square = detail::fused<Scalar>(k, k, square);
+      square = fused(k, k, square);
     }
     return Rule::gain_type::at(serial_lanes{static_cast<int>(keys)}, 0.0, b * static_cast<double>(square.sum()));
   }

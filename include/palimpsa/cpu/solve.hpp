@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <limits>
 
-#include "palimpsa/cpu/fused.hpp"
 #include "palimpsa/cpu/head.hpp"
 #include "palimpsa/cpu/ranges.hpp"
 #include "palimpsa/detail/config.hpp"
@@ -86,7 +85,7 @@ struct precision_matrix {
     for (std::int64_t j = 0; j < keys; ++j) scaled[j] = key[j] * inverse;
     for (std::int64_t i = 0; i < keys; ++i) {
       Scalar* const row = evidence + i * keys;
-      for (std::int64_t j = 0; j < keys; ++j) row[j] = detail::fused(weight, scaled[i] * scaled[j], alpha * row[j]);
+      for (std::int64_t j = 0; j < keys; ++j) row[j] = fused(weight, scaled[i] * scaled[j], alpha * row[j]);
     }
   }
 

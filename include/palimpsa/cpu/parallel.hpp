@@ -5,10 +5,10 @@
 
 #include <cstdint>
 
+#include "palimpsa/detail/config.hpp"
+
 #if defined(_OPENMP)
 #include <omp.h>
-
-#include "palimpsa/detail/config.hpp"
 #endif
 
 namespace palimpsa::inline PALIMPSA_ABI::cpu {

@@ -5,11 +5,11 @@
 #if !defined(PALIMPSA_VERIFY_CUDA)
 
 void verify::require_gpu() {
-  throw std::runtime_error("--device cuda: this program was built without CUDA: configure with PALIMPSA_CUDA=ON, where nvcc is found");
+  throw std::runtime_error("--device cuda: this program was built without kernels: configure with PALIMPSA_VERIFY_CUDA=ON, where nvcc is found");
 }
 
 palimpsa::io::case_runner verify::rule_on_gpu(palimpsa::io::case_file const&) {
-  throw std::runtime_error("--device cuda: this program was built without CUDA");
+  throw std::runtime_error("--device cuda: this program was built without kernels");
 }
 
 #else
@@ -18,8 +18,7 @@ palimpsa::io::case_runner verify::rule_on_gpu(palimpsa::io::case_file const&) {
 
 #include <string>
 
-#include "verify/gpu_rules.hpp"
-#include "verify/rules.hpp"
+#include "verify/gpu_find.hpp"
 
 void verify::require_gpu() {
   int count = 0;
@@ -29,7 +28,7 @@ void verify::require_gpu() {
 }
 
 palimpsa::io::case_runner verify::rule_on_gpu(palimpsa::io::case_file const& given) {
-  return with_family(given, [](auto family, rule_choice choice) { return gpu_rule_in(family, choice); });
+  return find_gpu_rule(given);
 }
 
 #endif

@@ -5,7 +5,8 @@ function(run)
 endfunction()
 
 file(REMOVE_RECURSE "${SCRATCH}")
-set(settings "-DWAY=${WAY}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCUDA_COMPILER=${CUDA_COMPILER}" -DCMAKE_BUILD_TYPE=Release)
+set(settings "-DWAY=${WAY}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCUDA_COMPILER=${CUDA_COMPILER}" "-DEIGEN=${EIGEN}"
+  -DCMAKE_BUILD_TYPE=Release)
 if(WAY STREQUAL "find_package")
   run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${SCRATCH}/prefix with space")
   list(PREPEND PREFIXES "${SCRATCH}/prefix with space")
@@ -25,3 +26,6 @@ run("${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}" -B "${SCRATCH}/build with 
 run("${CMAKE_COMMAND}" --build "${SCRATCH}/build with space")
 run("${SCRATCH}/build with space/consumer")
 run("${SCRATCH}/build with space/consumer_io")
+if(WAY STREQUAL "find_package")
+  run("${SCRATCH}/build with space/again/again")
+endif()

@@ -5,6 +5,10 @@
 #include "palimpsa/palimpsa.hpp"
 #include "palimpsa/version.hpp"
 
+#if defined(EXPECT_EIGEN_OF_THE_PARENT) && !defined(EIGEN_OF_THE_PARENT)
+#error "the parent's Eigen3::Eigen is not the one that palimpsa uses"
+#endif
+
 int main() {
   double const q[] = {1.0, -0.5, 2.0}, k[] = {0.5, 1.5, -1.0}, v[] = {1.0, -2.0, 0.25};
   double const beta[] = {0.7, 0.2, 1.3}, log_decay[] = {-0.1, -0.5, -0.2}, prior[] = {0.8};

@@ -1,68 +1,53 @@
 #pragma once
-// The thin boundary between the tests (a host compiler, Catch2, Eigen) and the kernels (nvcc, neither of them): the public calls of
-// one rule and storage type as a row of pointers. A unit that nvcc compiles registers its row before main; see gpu_unit.cuh.
+// The kernels that were compiled for the tests (cuda/units), by the names of rules that the tests draw.
 
-#include <cstddef>
 #include <cstdlib>
-#include <map>
-#include <tuple>
+#include <string>
 #include <vector>
 
-#include "palimpsa/arguments.hpp"
-#include "palimpsa/cuda/execution.cuh"
-#include "palimpsa/cuda/machine/storage.cuh"
-#include "palimpsa/execution.hpp"
 #include "support/problem.hpp"
+#include "units/gpu_calls.hpp"
 
 namespace palimpsa_test {
 
-using gpu = palimpsa::cuda::sequential;
+using palimpsa_units::gpu;
+using palimpsa_units::gpu_calls;
 
-/// The public calls of a rule.
-template <class Storage>
-struct gpu_calls {
-  using inputs = palimpsa::scan_inputs<Storage>;
-  using outputs = palimpsa::scan_outputs<Storage>;
-  using arguments = palimpsa::step_arguments<Storage>;
-  std::size_t (*scan_workspace)(gpu const&, inputs const&);
-  void (*scan)(gpu const&, inputs const&, outputs const&, palimpsa::workspace);
-  void (*scan_allocating)(gpu const&, inputs const&, outputs const&);
-  std::size_t (*step_workspace)(gpu const&, arguments const&);
-  void (*step)(gpu const&, arguments const&, palimpsa::workspace);
-  void (*step_allocating)(gpu const&, arguments const&);
-};
-
-/// A rule as a key.
-inline std::tuple<int, int, bool> key_of(rule_name r) { return {static_cast<int>(r.write), static_cast<int>(r.forget), r.preweighted}; }
-
-/// What was compiled for a storage type.
-template <class Storage>
-std::map<std::tuple<int, int, bool>, gpu_calls<Storage>>& gpu_registry() {
-  static std::map<std::tuple<int, int, bool>, gpu_calls<Storage>> registry;
-  return registry;
-}
-
-/// Whether the run is under a tool that makes it a hundred times slower: a rule of each kernel is enough then.
-inline bool few_rules() { return std::getenv("PALIMPSA_TEST_FEW") != nullptr; }
-
-/// The rules that were compiled for a storage type; with PALIMPSA_TEST_FEW in the environment one for each kernel.
-template <class Storage>
-std::vector<rule_name> gpu_rules() {
-  std::vector<rule_name> rules;
-  for (auto const& [key, calls] : gpu_registry<Storage>()) {
-    rule_name const rule{static_cast<kind>(std::get<0>(key)), static_cast<gates>(std::get<1>(key)), std::get<2>(key)};
-    bool const typical = rule.forget == gates::head && !rule.preweighted &&
-                         (rule.write == kind::palimpsa || (sizeof(Storage) == 4 && (rule.write == kind::delta || rule.keeps_full())));
-    bool const per_key = sizeof(Storage) == 4 && rule.write == kind::mamba2 && rule.forget == gates::key && !rule.preweighted;
-    if (!few_rules() || typical || per_key) rules.push_back(rule);
-  }
-  return rules;
+/// A rule as the units name it.
+inline std::string unit_of(rule_name r) {
+  char const* const writes[] = {"mamba2", "longhorn", "delta", "implicit_delta", "palimpsa", "diagonal_kalman", "mesa_net"};
+  char const* const forgets[] = {"none", "constant", "head", "key"};
+  return std::string(writes[static_cast<int>(r.write)]) + "_" + forgets[static_cast<int>(r.forget)] +
+         (r.preweighted ? "_preweighted" : "_likelihood");
 }
 
 /// Whether a rule was compiled for a storage type.
 template <class Storage>
 bool has_gpu(rule_name r) {
-  return gpu_registry<Storage>().count(key_of(r)) != 0;
+  return palimpsa_units::find<Storage>(unit_of(r)) != nullptr;
+}
+
+/// Whether the run is under a tool that makes it a hundred times slower: a rule of each kernel is enough then.
+inline bool few_rules() { return std::getenv("PALIMPSA_TEST_FEW") != nullptr; }
+
+/// Whether it is the one of its kernel.
+template <class Storage>
+bool one_of_few(rule_name r) {
+  bool const typical = r.forget == gates::head && !r.preweighted &&
+                       (r.write == kind::palimpsa || (sizeof(Storage) == 4 && (r.write == kind::delta || r.keeps_full())));
+  return typical || (sizeof(Storage) == 4 && r.write == kind::mamba2 && r.forget == gates::key && !r.preweighted);
+}
+
+/// The rules that were compiled for a storage type; with PALIMPSA_TEST_FEW in the environment one for each kernel.
+template <class Storage>
+std::vector<rule_name> gpu_rules() {
+  std::vector<rule_name> rules;
+  for (kind write : every_kind)
+    for (gates forget : {gates::none, gates::constant, gates::head, gates::key})
+      for (bool preweighted : {false, true})
+        if (rule_name const rule{write, forget, preweighted}; has_gpu<Storage>(rule) && (!few_rules() || one_of_few<Storage>(rule)))
+          rules.push_back(rule);
+  return rules;
 }
 
 /// The compiled rules with one gate a head and values that are to be weighted: one of each write.
@@ -77,7 +62,7 @@ std::vector<rule_name> one_of_each_write() {
 /// The calls of a rule that was compiled.
 template <class Storage>
 gpu_calls<Storage> const& gpu_calls_of(rule_name r) {
-  return gpu_registry<Storage>().at(key_of(r));
+  return palimpsa_units::registry<Storage>().at(unit_of(r));
 }
 
 }  // namespace palimpsa_test

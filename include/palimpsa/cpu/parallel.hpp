@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <thread>
 
+#include "palimpsa/detail/config.hpp"
+
 #if defined(_OPENMP)
 #include <omp.h>
 #endif
-
-#include "palimpsa/detail/config.hpp"
 
 namespace palimpsa::inline PALIMPSA_ABI::cpu {
 

@@ -2,6 +2,6 @@
 // is a second set of kernels, for other GPUs, in one program with the first.
 
 #include "cuda/foreign/foreign.hpp"
-#include "cuda/gpu_unit.cuh"
+#include "units/unit.cuh"
 
-palimpsa_test::gpu_calls<float> palimpsa_test::foreign_mamba2() { return gpu_row<palimpsa::Mamba2, float>::all(); }
+palimpsa_units::gpu_calls<float> palimpsa_test::foreign_mamba2() { return palimpsa_units::gpu_row<palimpsa::Mamba2, float>::all(); }

@@ -1,22 +1,25 @@
 #pragma once
-// Runs a case on the GPU: the tensors of the CPU's call, mirrored, through the same entry points on another tag.
+// Runs a case on the GPU: the tensors of the CPU's call, mirrored, through the same entry points on another tag. Kernels are those of
+// cuda/units; nothing here needs nvcc.
 
 #include <string>
 
-#include "palimpsa/cuda/scan.cuh"
+#include "palimpsa/cuda/execution.cuh"
 #include "palimpsa/error.hpp"
 #include "palimpsa/io/case_call.hpp"
 #include "palimpsa/io/case_data.hpp"
 #include "palimpsa/io/case_steps.hpp"
 #include "palimpsa/io/run_options.hpp"
 #include "palimpsa/validate_values.hpp"
-#include "verify/gpu_mirror.cuh"
+#include "units/gpu_calls.hpp"
+#include "verify/gpu_mirror.hpp"
 
 namespace verify {
 
 /// A scan of host tensors on the GPU; waits for it.
-template <palimpsa::any_rule Rule, class Storage>
-void scan_mirrored(palimpsa::scan_inputs<Storage> const& in, palimpsa::scan_outputs<Storage> const& out) {
+template <class Storage>
+void scan_mirrored(palimpsa_units::gpu_calls<Storage> const& calls, palimpsa::scan_inputs<Storage> const& in,
+                   palimpsa::scan_outputs<Storage> const& out) {
   mirror const q(in.q), k(in.k), v(in.v);
   mirror const beta(in.beta), log_decay(in.log_decay), prior(in.prior), eta(in.initial_eta), evidence(in.initial_evidence);
   list_mirror const boundaries(in.cu_seqlens);
@@ -26,14 +29,14 @@ void scan_mirrored(palimpsa::scan_inputs<Storage> const& in, palimpsa::scan_outp
                                            log_decay.device(), prior.device(), eta.device(), evidence.device(),
                                            boundaries.device(), in.scale};
   palimpsa::scan_outputs<Storage> const device_out{read.device(), variance.device(), final_eta.device(), final_evidence.device()};
-  palimpsa::scan<Rule>(palimpsa::cuda::sequential{}, device_in, device_out, palimpsa::allocate);
+  calls.scan_allocating({}, device_in, device_out);
   palimpsa::cuda::detail::expect(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   read.download(), variance.download(), final_eta.download(), final_evidence.download();
 }
 
 /// A step of host tensors on the GPU; waits for it.
-template <palimpsa::any_rule Rule, class Storage>
-void step_mirrored(palimpsa::step_arguments<Storage> const& a) {
+template <class Storage>
+void step_mirrored(palimpsa_units::gpu_calls<Storage> const& calls, palimpsa::step_arguments<Storage> const& a) {
   mirror const q(a.q), k(a.k), v(a.v);
   mirror const beta(a.beta), log_decay(a.log_decay), prior(a.prior);
   mirror const eta(a.eta), evidence(a.evidence), variance(a.out_variance);
@@ -43,7 +46,7 @@ void step_mirrored(palimpsa::step_arguments<Storage> const& a) {
                                                  log_decay.device(), prior.device(),   eta.device(),   evidence.device(),
                                                  slot_in.device(),  slot_out.device(), read.device(),  variance.device(),
                                                  a.scale};
-  palimpsa::step<Rule>(palimpsa::cuda::sequential{}, device, palimpsa::allocate);
+  calls.step_allocating({}, device);
   palimpsa::cuda::detail::expect(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   eta.download(), evidence.download(), read.download(), variance.download();
 }
@@ -52,6 +55,10 @@ namespace detail {
 
 template <palimpsa::any_rule Rule, class Storage>
 palimpsa::io::named_tensors run_on_gpu_in(palimpsa::io::case_file const& given, palimpsa::io::run_options const& how) {
+  std::string const name = palimpsa_units::name_of<Rule>();
+  palimpsa_units::gpu_calls<Storage> const* const calls = palimpsa_units::find<Storage>(name);
+  if (calls == nullptr)
+    throw palimpsa::unsupported_error("this program was built without kernels for " + name + " in " + palimpsa::storage<Storage>::name);
   palimpsa::io::case_inputs<Storage> inputs(given);
   auto const in = inputs.arguments();
   palimpsa::scan_shape const s = palimpsa::check_shapes<Rule>(in);
@@ -59,9 +66,9 @@ palimpsa::io::named_tensors run_on_gpu_in(palimpsa::io::case_file const& given, 
   auto outputs = palimpsa::io::outputs_for<Rule, Storage>(given, s);
   if (how.path == palimpsa::io::scan_path::step)
     palimpsa::io::run_steps(in, s, outputs,
-                            [](palimpsa::step_arguments<Storage> const& a) { step_mirrored<Rule>(a); });
+                            [&](palimpsa::step_arguments<Storage> const& a) { step_mirrored(*calls, a); });
   else
-    scan_mirrored<Rule>(in, outputs.arguments());
+    scan_mirrored(*calls, in, outputs.arguments());
   palimpsa::io::named_tensors results;
   outputs.add_to(results);
   return results;

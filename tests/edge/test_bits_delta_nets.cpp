@@ -1,4 +1,4 @@
-// See bits.hpp. Planted and caught: a gate of a step read from the token before.
+// See bits.hpp. Planted and caught: a gate that calls of one token round otherwise.
 
 #include "edge/bits.hpp"
 #include "palimpsa/instances/delta_net.hpp"

@@ -15,7 +15,9 @@ right_answers right_answers_of(axes r, edge_problem const& p, granted what, int 
   for (std::size_t i = 0; i < result_count; ++i) right.condition[i].assign(right.value[i].size(), 0);
   std::minstd_rand dice(1);
   quad const change = static_cast<quad>(1e-17);
-  auto const random = [=](auto& from) { return change * (static_cast<quad>(from() - from.min()) / (static_cast<quad>(from.max()) - from.min()) * 4 - 2); };
+  auto const random = [=](auto& from) {  // in [-2δ, 2δ]
+    return change * (static_cast<quad>(from() - from.min()) / static_cast<quad>(from.max() - from.min()) * 4 - 2);
+  };
   for (int n = 0; n < samples; ++n) {
     auto const salt = dice();
     auto const kept = [=](traced x, std::size_t t, std::size_t i, std::size_t j) {

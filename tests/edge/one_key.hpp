@@ -7,7 +7,8 @@ namespace palimpsa_test {
 
 /// How long a problem may be: explicit steps (gain::plain, or a gain that sees less than the evidence) diverge for βk² > 2.
 inline bool diverges(axes r) {
-  return r.memory != keeps::full && ((r.gain == moves::plain && r.evidence != sees::nothing) || (r.gain == moves::elementwise && r.evidence == sees::all));
+  bool const corrects = r.evidence != sees::nothing, sees_more = r.gain == moves::elementwise && r.evidence == sees::all;
+  return r.memory != keeps::full && ((r.gain == moves::plain && corrects) || sees_more);
 }
 
 inline edge_problem draw_one_key(axes r, std::uint64_t n) {

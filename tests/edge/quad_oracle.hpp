@@ -69,7 +69,8 @@ std::pair<std::vector<X>, std::vector<X>> oracle_scan(axes r, edge_problem const
       }
       for (std::size_t j = 0; j < K; ++j) {
         X const c = r.evidence == sees::all ? prediction : r.evidence == sees::own ? k[j] * m[j] : X();
-        X const own = beta * k[j] * k[j] / R[j], s = r.gain == moves::exact ? one / (one + total) : r.gain == moves::elementwise ? one / (one + own) : one;
+        X const own = beta * k[j] * k[j] / R[j];
+        X const s = r.gain == moves::exact ? one / (one + total) : r.gain == moves::elementwise ? one / (one + own) : one;
         X const mu = full ? m[j] + k[j] * u : m[j] + s * (k[j] / R[j]) * (u - beta * c);
         if (diagonal) J[j] = kept(alpha(j) * J[j] + beta * k[j] * k[j], t, V + i, j);
         eta[j] = kept(diagonal ? mu * (prior(j) + J[j]) : mu, t, i, j);

@@ -39,7 +39,8 @@ inline edge_problem draw_range(axes r, std::uint64_t n, edge_range const& range 
     if (diagonal) p.J.push_back(known ? std::fabs(like(evidence)) : 0), p.d_J.push_back(0);
   }
   if (diagonal) p.d_variance.assign(static_cast<std::size_t>(p.T * p.V), 0);
-  for (std::int64_t i = 0; i < p.K * p.K && full; ++i) p.J.push_back(i % (p.K + 1) == 0 && known ? std::fabs(like(evidence)) : 0), p.d_J.push_back(0);
+  for (std::int64_t i = 0; i < p.K * p.K && full; ++i)
+    p.J.push_back(i % (p.K + 1) == 0 && known ? std::fabs(like(evidence)) : 0), p.d_J.push_back(0);
   return as_floats(p);
 }
 

@@ -56,7 +56,8 @@ TEST_CASE("A unit key under any beta") {
     for (std::uint64_t n = 1; n <= 20; ++n) {
       dice d(seed_of(5000 + n));
       edge_problem p = one_cell(e.at, 1, std::pow(10, d.uniform(0, 4)), 1, 0.7);
-      p.K = 8, p.V = 2, p.q = d.normals(8), p.k = d.normals(8), p.v = d.normals(2), p.eta = d.normals(16), p.d_out = d.normals(2), p.d_eta = d.normals(16);
+      p.K = 8, p.V = 2, p.q = d.normals(8), p.k = d.normals(8), p.v = d.normals(2), p.eta = d.normals(16);
+      p.d_out = d.normals(2), p.d_eta = d.normals(16);
       if (e.at.forget == gates::key) p.log_decay.assign(8, 0);
       if (e.at.memory == keeps::diagonal) p.J = d.uniforms(16, 0, 1), p.d_J = d.normals(16), p.d_variance = d.normals(2);
       if (e.at.memory == keeps::full) p.J.assign(64, 0), p.d_J.assign(64, 0);

@@ -1,4 +1,4 @@
-// See bits.hpp. Planted and caught: a gate that calls of one token round otherwise.
+// See bits.hpp.
 
 #include "edge/bits.hpp"
 #include "palimpsa/instances/palimpsa.hpp"

@@ -7,8 +7,9 @@
 //     J ← αJ + βk²      η ← αη + βv k      μ = η/(prior + J)      o = μ·q      w = Σ_j q_j²/(prior + J_j)
 //
 // Palimpsa keeps the cells independent. Here one step is done by hand, beside the library's, and once more as the
-// correction of the mean that every rule of the family makes:  R = prior + αJ,  m = αη/R,  μ = m + (k/R)(βv - βk m)/(1
-// + βk²/R).
+// correction of the mean that every rule of the family makes:
+//
+//     R = prior + αJ      m = αη/R      μ = m + (k/R)(βv - βk m)/(1 + βk²/R)
 
 #include <algorithm>
 #include <cmath>

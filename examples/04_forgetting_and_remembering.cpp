@@ -27,9 +27,9 @@ std::size_t key_of(int t) { return static_cast<std::size_t>(t < old_rounds * K ?
 std::size_t value_of(int t) { return t < old_rounds * K ? key_of(t) : K + key_of(t); }
 
 struct outcome {
-  double log_decay, recall_old, recall_new;           // the share of a value that its key reads: 1 = all, 0 = nothing
-  double gap;                                         // largest difference of a recall to the right sums
-  std::vector<std::pair<double, double>> importance;  // of a silent item's cell, by token
+  double log_decay, recall_old, recall_new;  // the share of a value that its key reads: 1 = all, 0 = nothing
+  double gap;                                // largest difference of a recall to the right sums
+  std::vector<example::point> importance;    // of a silent item's cell, by token
 };
 
 /// One memory with one gate, taught token by token.
@@ -48,7 +48,7 @@ outcome teach(double log_decay) {
     a.evidence = {evidence.data(), {1, 1, V, K}};
     a.out = {out.data(), {1, 1, 1, V}};
     step<Palimpsa>(sequential{}, a, allocate);
-    o.importance.push_back({t + 1, prior + evidence[K - 1]});
+    o.importance.push_back({t + 1.0, prior + evidence[K - 1]});
   }
   for (std::size_t j = 0; j < K; ++j) {
     double right = 0, total = prior;  // Every observation of key j counts exp(log_decay * its age).
@@ -76,7 +76,7 @@ int main() {
   double gap = 0, balance = 0;
   for (auto const& o : outcomes) {
     table.add({text(o.log_decay, "%.5f"), text(o.recall_old, "%.3f"), text(o.recall_new, "%.3f"),
-               text(o.importance[old_rounds * K - 1].second, "%.3f"), text(o.importance.back().second, "%.3f")});
+               text(o.importance[old_rounds * K - 1].y, "%.3f"), text(o.importance.back().y, "%.3f")});
     if (o.log_decay < 0) {
       recalls[0].points.push_back({-o.log_decay, o.recall_old});
       recalls[1].points.push_back({-o.log_decay, o.recall_new});

@@ -1,8 +1,8 @@
 // Lesson: four shortcuts that are right on paper lose everything in float32; the library takes none of them.
 //
 //     decay      from token s to token t as exp(c_t - c_s), c the running sum of log_decay     → a product of gates
-//     old state  for the gate's gradient as (η_t - u k)/α                                      → kept, or computed
-//     again system     (I + L) x = b of repeated keys by x = (I - L)(I + L²)(I + L⁴)... b            → substitution
+//     old state  for the gate's gradient as (η_t - u k)/α                                      → kept, or computed again
+//     system     (I + L) x = b of repeated keys by x = (I - L)(I + L²)(I + L⁴)... b            → substitution
 //     curvature  dJ = -p η/(prior + J)² with the square formed                                 → p (1/I)(η (1/I))
 //
 // Each is computed both ways in float32 and held against float64.
@@ -22,8 +22,7 @@ using Eigen::MatrixXf;
 std::string number(double x) { return example::text(x, "%.1e"); }
 double gap(double x, double right) { return std::fabs(x - right) / std::fabs(right); }
 
-/// Decay over the last of `quiet` tokens at -0.01 each, after one token with a strong gate. {by sums, by products}:
-/// errors.
+/// Decay over `quiet` tokens at -0.01 each, after one token with a strong gate. {by sums, by products}: errors.
 std::pair<double, double> decay(float strong, int quiet) {
   float sum = strong, product = 1;
   for (int t = 0; t < quiet; ++t) {

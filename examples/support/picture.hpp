@@ -2,19 +2,26 @@
 /// @file
 /// Pictures by gnuplot, where it is installed.
 
+#include <cmath>
+#include <cstddef>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace example {
 
-/// A curve of a panel. The style is gnuplot's: "lines lw 2", "linespoints dt 3".
+/// A point of a curve, or a pixel of an image.
+struct point {
+  double x, y, z = std::numeric_limits<double>::quiet_NaN();  ///< z: the height of a pixel
+};
+
+/// A curve of a panel. The style is gnuplot's: "lines lw 2", "linespoints dt 3", "image". Without a title it is not in the key.
 struct curve {
   std::string title, style;
-  std::vector<std::pair<double, double>> points;  ///< x, y
+  std::vector<point> points;
 };
 
 /// One set of axes. Settings are gnuplot commands, with ; between them.
@@ -23,28 +30,37 @@ struct panel {
   std::vector<curve> curves;
 };
 
-/// Writes NAME.gp, the gnuplot script of an SVG picture with panels side by side, and draws NAME.svg if gnuplot is
-/// there. Says what it did.
+/// What gnuplot is to do for a panel.
+inline void write_panel(std::ostream& to, panel const& p) {
+  for (std::size_t c = 0; c < p.curves.size(); ++c) {
+    to << "$curve" << c << " << END\n";
+    for (auto const& [x, y, z] : p.curves[c].points) {
+      to << x << ' ' << y;
+      if (!std::isnan(z)) to << ' ' << z;
+      to << '\n';
+    }
+    to << "END\n";
+  }
+  to << "set xlabel '" << p.x_label << "'\nset ylabel '" << p.y_label << "'\n" << p.settings << '\n';
+  for (std::size_t c = 0; c < p.curves.size(); ++c) {
+    to << (c == 0 ? "plot " : ", ") << "$curve" << c << " with " << p.curves[c].style;
+    to << (p.curves[c].title.empty() ? " notitle" : " title '" + p.curves[c].title + "'");
+  }
+  to << '\n';
+}
+
+/// Writes NAME.gp, the gnuplot script of an SVG picture with panels in rows of `columns` (0: one row), and draws NAME.svg if gnuplot
+/// is there. Says what it did.
 /// @return false if gnuplot was there and failed
-inline bool draw(std::string const& name, std::string const& size, std::vector<panel> const& panels) {
+inline bool draw(std::string const& name, std::string const& size, std::vector<panel> const& panels, std::size_t columns = 0) {
   std::string const script = name + ".gp", picture = name + ".svg";
+  columns = columns == 0 ? panels.size() : columns;
   {
     std::ofstream to(script);
     to << "set terminal svg size " << size << " font 'Helvetica,Arial,sans-serif,14' background 'white'\n"
        << "set output '" << picture << "'\nset border 3\nset tics nomirror\nset grid lc '#dddddd'\n"
-       << "set multiplot layout 1," << panels.size() << '\n';
-    for (auto const& p : panels) {
-      for (std::size_t c = 0; c < p.curves.size(); ++c) {
-        to << "$curve" << c << " << END\n";
-        for (auto const& [x, y] : p.curves[c].points) to << x << ' ' << y << '\n';
-        to << "END\n";
-      }
-      to << "set xlabel '" << p.x_label << "'\nset ylabel '" << p.y_label << "'\n" << p.settings << '\n';
-      for (std::size_t c = 0; c < p.curves.size(); ++c)
-        to << (c == 0 ? "plot " : ", ") << "$curve" << c << " with " << p.curves[c].style << " title '"
-           << p.curves[c].title << "'";
-      to << '\n';
-    }
+       << "set multiplot layout " << (panels.size() + columns - 1) / columns << ',' << columns << '\n';
+    for (auto const& p : panels) write_panel(to, p);
     to << "unset multiplot\n";
   }
   if (std::system("command -v gnuplot > /dev/null 2>&1") != 0) {

@@ -368,10 +368,10 @@ PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> exact_adjoint(Lanes lanes, row_stat
   remembered<Rule, Lanes, T, S> const met{lanes, before.eta, before.J, x, prior};
   using R = decltype(met.covariance(0));
   auto const sums = look<Rule>(met, [=]([[maybe_unused]] int j, T, [[maybe_unused]] R r) PALIMPSA_INLINE_LAMBDA {
-    if constexpr (Rule::keeps_diagonal && requires { lanes.spare; }) lanes.spare[j] = r;
+    if constexpr (Rule::keeps_diagonal && spares<Lanes>) lanes.spare[j] = r;
   });
   auto const covariance = [=](int j) PALIMPSA_INLINE_LAMBDA {
-    if constexpr (Rule::keeps_diagonal && requires { lanes.spare; }) {
+    if constexpr (Rule::keeps_diagonal && spares<Lanes>) {
       return lanes.spare[j];
     } else {
       return met.covariance(j);

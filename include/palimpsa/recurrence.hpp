@@ -103,6 +103,14 @@ PALIMPSA_HD PALIMPSA_INLINE answer<T, Variance> add(Lanes lanes, T* eta, T* J, t
   });
 }
 
+/// More than any sum.
+template <class S>
+inline constexpr S beyond_all = (std::numeric_limits<S>::max)();
+
+/// Whether lanes have room for a value a key.
+template <class Lanes>
+inline constexpr bool spares = requires(Lanes lanes) { lanes.spare; };
+
 /// Before the write: 1/R_j, m_j and αJ_j of a cell.
 template <class Rule, class Lanes, class T, class S>
 struct remembered {
@@ -241,7 +249,7 @@ struct settled {
 
   /// k_j/R_j.
   PALIMPSA_HD PALIMPSA_INLINE T pull(int j) const {
-    if constexpr (requires { lanes.spare; }) {
+    if constexpr (spares<Lanes>) {
       return x.key[j] * lanes.spare[j];
     } else {
       return x.key[j] * lanes.reciprocal(prior + J[j]);
@@ -268,7 +276,7 @@ PALIMPSA_HD PALIMPSA_INLINE auto look(Before before, Settle settle) {
   using T = std::remove_cv_t<std::remove_pointer_t<decltype(before.eta)>>;
   using R = decltype(before.covariance(0));
   auto const key = before.x.key;
-  constexpr scalar_of<R> beyond = (std::numeric_limits<scalar_of<R>>::max)();
+  scalar_of<R> const beyond = beyond_all<scalar_of<R>>;
   exact_sums<R, T> sums{};
   if constexpr (!Rule::evidence_type::sees_all) {
     sums.square = before.lanes.template sum<apart<R>>([=](int j, apart<R> sum) PALIMPSA_INLINE_LAMBDA {
@@ -322,7 +330,7 @@ PALIMPSA_HD PALIMPSA_INLINE answer<T, Variance> exact(Lanes lanes, T* eta, T* J,
     if constexpr (Rule::keeps_diagonal) {
       eta[j] = m;
       J[j] = forgotten.evidence(j);
-      if constexpr (requires { lanes.spare; }) lanes.spare[j] = r;
+      if constexpr (spares<Lanes>) lanes.spare[j] = r;
     }
   });
   std::conditional_t<Rule::keeps_diagonal, settled<Rule, Lanes, T, S>, remembered<Rule, Lanes, T, S>> const before{lanes, eta, J, x, prior};

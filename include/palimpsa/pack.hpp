@@ -132,12 +132,13 @@ template <class S, int N>
 PALIMPSA_INLINE pack<S, N> inverse(pack<S, N> x) {
 #if defined(__AVX512F__)
   if constexpr (std::is_same_v<S, float> && N == 16) {
-    pack<S, N> const near{_mm512_rcp14_ps(x.lanes)};
+    // (masked in full: the plain intrinsic of g++ 12 warns of a register it leaves uninitialised on purpose)
+    pack<S, N> const near{_mm512_maskz_rcp14_ps(0xffff, x.lanes)};
     return multiply_add(near, multiply_add(-x, near, pack<S, N>::broadcast(S(1))), near);
   }
   if constexpr (std::is_same_v<S, double> && N == 8) {
     pack<S, N> const one = pack<S, N>::broadcast(S(1));
-    pack<S, N> near{_mm512_rcp14_pd(x.lanes)};
+    pack<S, N> near{_mm512_maskz_rcp14_pd(0xff, x.lanes)};
     near = multiply_add(near, multiply_add(-x, near, one), near);
     return multiply_add(near, multiply_add(-x, near, one), near);
   }

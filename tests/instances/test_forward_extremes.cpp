@@ -82,18 +82,16 @@ TEST_CASE("A solve that is singular to rounding stays finite, of the right size,
     }
 }
 
+// A negative diagonal is refused (tests/core); off the diagonal it takes a factorisation to see.
 TEST_CASE("Evidence that is no precision answers with NaN") {
   recipe r;
   r.B = 1, r.T = 2, r.K = 64;
-  for (bool diagonal : {true, false}) {
-    problem p = draw({kind::mesa_net}, r, 480);
-    if (diagonal) p.initial_evidence[3 * 64 + 3] = -50;
-    if (!diagonal) p.initial_evidence[3] = p.initial_evidence[3 * 64] = 50;  // J_03 = J_30 beyond √(J_00 J_33)
-    for (double& x : p.log_decay) x = -0.05;
-    results<float> const x = call<float>(p).run();
-    CHECK(std::isnan(x.out.view()(0, 1, 0, 2)));
-    CHECK(std::isfinite(x.out.view()(0, 1, 1, 2)));
-  }
+  problem p = draw({kind::mesa_net}, r, 480);
+  p.initial_evidence[3] = p.initial_evidence[3 * 64] = 50;  // J_03 = J_30 beyond √(J_00 J_33)
+  for (double& x : p.log_decay) x = -0.05;
+  results<float> const x = call<float>(p).run();
+  CHECK(std::isnan(x.out.view()(0, 1, 0, 2)));
+  CHECK(std::isfinite(x.out.view()(0, 1, 1, 2)));
 }
 
 // Planted: keys normalised behind the caller's back; k² in half the range.

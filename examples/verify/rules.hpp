@@ -2,7 +2,8 @@
 // The rule a case names, as calls: what verification has to know of it, and what runs it. Families are instantiated in rule_*.cpp.
 
 #include "palimpsa/io/case_data.hpp"
-#include "palimpsa/io/run_case.hpp"
+#include "palimpsa/io/rule_facts.hpp"
+#include "palimpsa/io/run_case_stored.hpp"
 #include "verify/dispatch.hpp"
 
 namespace verify {
@@ -17,7 +18,7 @@ struct runnable_rule {
 template <class Family>
 runnable_rule find_rule(rule_choice choice) {
   return Family::visit(choice, []<class Rule>(std::type_identity<Rule>) {
-    return runnable_rule{palimpsa::io::facts_of<Rule>(), palimpsa::io::run_case<Rule>};
+    return runnable_rule{palimpsa::io::facts_of<Rule>(), palimpsa::io::run_case_stored<Rule>};
   });
 }
 

@@ -194,6 +194,33 @@ TEST_CASE("tensors that are absent or of the wrong kind are named", "[io]") {
   CHECK(missing(with("cu_seqlens", square), {"tensor 'cu_seqlens': shape", "[N + 1]", "given [2, 2]"}) == "");
 }
 
+TEST_CASE("a right value or cotangent of the wrong kind is refused alone", "[io]") {
+  auto contents = smallest_case();
+  contents.tensors["out"] = integers({1, 2}, io::dtype::i32);
+  contents.tensors["grad_out"] = reals({4, 2});
+  auto const read = io::to_case(contents, "f");
+  CHECK(!read.out);
+  REQUIRE(read.refused.size() == 2);
+  CHECK(read.refused[0].name == "grad_out");
+  CHECK(read.refused[0].why == "shape: expected [B, T, HV, V], given [4, 2]");
+  CHECK(read.refused[1].why == "dtype: expected F64, F32, BF16 or F16, given I32");
+}
+
+TEST_CASE("the repr of a NumPy scalar is a number, of its own type", "[io]") {
+  auto const scale_of = [](std::string const& text) {
+    auto contents = smallest_case();
+    contents.metadata["scale"] = text;
+    return io::to_case(contents, "f").scale;
+  };
+  CHECK(scale_of("np.float64(0.14)") == 0.14);
+  CHECK(scale_of("np.float32(0.14)") == static_cast<double>(0.14f));
+  CHECK(scale_of("numpy.float32(1e-05)") == static_cast<double>(1e-5f));
+  CHECK(scale_of("np.float16(0.125)") == 0.125);
+  CHECK(scale_of("np.int64(2)") == 2);
+  for (auto const* text : {"np.float32(0.14", "np.float32()", "np.float8(1)", "float32(1)", "np.float32(1))", "np.float32(inf)"})
+    CHECK(missing(refusal_with("scale", text), {"finite decimal number", text}) == "");
+}
+
 TEST_CASE("other tensors are kept aside and told", "[io]") {
   auto contents = smallest_case();
   contents.tensors["attention_mask"] = integers({1, 1}, io::dtype::i64);

@@ -71,6 +71,23 @@ inline double stored_bound(dtype type, std::int64_t tokens, double condition) {
   return arithmetic_bound(type, tokens, condition) + storage_bound(type);
 }
 
+/// Half a step among the denormals of a type: how far a number that is stored may be off, however small it is.
+constexpr double storage_floor(dtype type) {
+  if (type == dtype::f16) return 0x1p-25;
+  if (type == dtype::bf16) return 0x1p-134;
+  return type == dtype::f32 ? 0x1p-150 : 0;
+}
+
+/// What that adds to the bound of `count` numbers of a 2-norm.
+inline double floor_bound(dtype type, std::size_t count, double norm) {
+  double const root = std::sqrt(static_cast<double>(count));
+  return storage_floor(type) * root / (std::max)({norm, 1e-30 * root, 1e-300});
+}
+
+/// The condition that a head's gradient of its prior is taken to have: one number, the sum over all tokens and cells of terms of
+/// both signs (400 was met). The norm over heads, which is held without it, runs over few such sums.
+inline constexpr double prior_gradient_condition = 400;
+
 /// A band of gates: log_decay in (-upper, -lower]. One norm over a gradient hides its small entries, and those of
 /// strong gates are small.
 struct gate_band {

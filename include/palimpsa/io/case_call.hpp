@@ -181,14 +181,12 @@ inline void refuse_excess(case_file const& given, scan_shape const& s, std::int6
 
 }  // namespace detail
 
-/// Room for what a rule writes for a case of these sizes. What the file has right values for is asked for too, so that the
-/// library says what a rule does not have.
+/// Room for all that a rule writes for a case of these sizes.
 /// @throws argument_error for states out of proportion to the inputs
 template <any_rule Rule, class Storage> case_outputs<Storage> outputs_for(case_file const& given, scan_shape const& s) {
   std::int64_t const rows = Rule::keeps_full ? s.keys : Rule::keeps_diagonal ? s.values : 0;
   detail::refuse_excess(given, s, rows);
-  bool const keeps = Rule::keeps_precision;
-  return {s, rows, keeps || given.out_variance, keeps || given.final_evidence};
+  return {s, rows, Rule::keeps_precision, Rule::keeps_precision};
 }
 
 /// What the backward pass of a case writes.
@@ -205,7 +203,8 @@ template <class Storage> struct case_gradients {
   dense_tensor<scalar> grad_initial_evidence;  ///< shaped as initial_evidence, or absent
 
   /// Room for the gradients of all inputs that the case has, and of absent initial states where it has their gradient.
-  explicit case_gradients(case_file const& given)
+  /// @param keeps_precision of the rule: without one there is no initial evidence
+  explicit case_gradients(case_file const& given, bool keeps_precision = true)
       : grad_q(given.q->shape), grad_k(given.k->shape), grad_v(given.v->shape) {
     auto const room = [](dense_tensor<scalar>& gradient, case_file::reals const& input) {
       if (input) gradient = dense_tensor<scalar>(input->shape);
@@ -214,6 +213,7 @@ template <class Storage> struct case_gradients {
     room(grad_log_decay, given.log_decay);
     room(grad_prior, given.prior);
     room(grad_initial_eta, given.initial_eta ? given.initial_eta : given.grad_initial_eta);
+    if (!keeps_precision) return;
     room(grad_initial_evidence, given.initial_evidence ? given.initial_evidence : given.grad_initial_evidence);
   }
 

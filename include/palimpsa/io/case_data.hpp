@@ -33,6 +33,12 @@ template <class Value> struct case_tensor {
 inline constexpr std::array<std::string_view, 7> case_rules{
     "palimpsa", "mamba2", "longhorn", "delta_net", "gated_delta_net", "mesa_net", "diagonal_kalman"};
 
+/// A right value or cotangent that cannot be what its name says: its type, or a rank that no shape of it has.
+struct refused_tensor {
+  std::string name;  ///< one of case_fields
+  std::string why;   ///< "dtype: expected ..., given ..."
+};
+
 /// A case, typed. Ranks are checked; whether the extents agree with one another is for the library's own checks to say.
 struct case_file {
   using reals = std::optional<case_tensor<double>>;            ///< a floating-point tensor, or none
@@ -66,7 +72,8 @@ struct case_file {
   reals grad_q, grad_k, grad_v, grad_beta, grad_log_decay, grad_prior, grad_initial_eta, grad_initial_evidence;
   /// @}
 
-  std::vector<std::string> unknown;  ///< names of other tensors, which nothing looks at; fit for a terminal
+  std::vector<std::string> unknown;     ///< names of other tensors, which nothing looks at; fit for a terminal
+  std::vector<refused_tensor> refused;  ///< not read: each fails alone
 };
 
 /// Where a case keeps a floating-point tensor. (A name for the type: written out, nvcc hands it on with parentheses that g++ warns of.)
@@ -108,5 +115,35 @@ inline constexpr std::array<case_field, 24> case_fields{{
     {"grad_initial_eta", &case_file::grad_initial_eta, 4, 4, "[N, HV, V, K]"},
     {"grad_initial_evidence", &case_file::grad_initial_evidence, 4, 4, "[N, HV, V, K] or [N, HV, K, K]"},
 }};
+
+/// What a rule writes, in the order of a report: right values of the forward pass, then of the backward pass.
+inline constexpr std::array<std::string_view, 12> right_value_names{
+    "out",       "out_variance",   "final_eta",  "final_evidence",   "grad_q",               "grad_k", "grad_v",
+    "grad_beta", "grad_log_decay", "grad_prior", "grad_initial_eta", "grad_initial_evidence"};
+
+/// What the backward pass of a case starts from.
+inline constexpr std::array<std::string_view, 4> cotangent_names{"grad_out", "grad_out_variance", "grad_final_eta",
+                                                                 "grad_final_evidence"};
+
+/// Is it one of right_value_names?
+constexpr bool is_right_value(std::string_view name) {
+  for (auto const one : right_value_names)
+    if (one == name) return true;
+  return false;
+}
+
+/// Is it one of cotangent_names?
+constexpr bool is_cotangent(std::string_view name) {
+  for (auto const one : cotangent_names)
+    if (one == name) return true;
+  return false;
+}
+
+/// The member of a case that holds the tensor of this name, one of case_fields.
+inline reals_member member_named(std::string_view name) {
+  for (auto const& field : case_fields)
+    if (field.name == name) return field.member;
+  return nullptr;
+}
 
 }  // namespace palimpsa::io

@@ -55,17 +55,37 @@ inline std::size_t chosen(metadata_map const& metadata, std::string_view field,
   return static_cast<std::size_t>(found - choices.begin());
 }
 
+/// The inside of "np.float32(...)", which NumPy 2 writes for repr of a number of its own, and the type its digits are of.
+inline std::string_view inside_scalar(std::string_view text, dtype& type) {
+  struct {
+    std::string_view name;
+    dtype type;
+  } constexpr known[] = {{"float64(", dtype::f64}, {"float32(", dtype::f32}, {"float16(", dtype::f16},
+                         {"int64(", dtype::f64},   {"int32(", dtype::f64}};
+  for (std::string_view const module : {"np.", "numpy."}) {
+    for (auto const& one : known) {
+      auto const opened = module.size() + one.name.size();
+      if (text.size() <= opened || text.substr(0, module.size()) != module || text.back() != ')') continue;
+      if (text.substr(module.size(), one.name.size()) != one.name) continue;
+      type = one.type;
+      return text.substr(opened, text.size() - opened - 1);
+    }
+  }
+  return text;
+}
+
 /// A whole string that is a finite decimal number, whatever the locale.
 inline double parse_scale(metadata_map const& metadata, std::string const& file) {
   auto const entry = metadata.find("scale");
   if (entry == metadata.end()) refuse(file, "metadata 'scale'", "a number", "no such field");
-  auto const& text = entry->second;
+  dtype type = dtype::f64;
+  auto const text = inside_scalar(entry->second, type);
   double scale = 0;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), scale);
   if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(scale)) {
-    refuse(file, "metadata 'scale'", "a finite decimal number", "'" + printable(text) + "'");
+    refuse(file, "metadata 'scale'", "a finite decimal number", "'" + printable(entry->second) + "'");
   }
-  return scale;
+  return rounded(scale, type);  // the digits of a float32 tell that float32 alone
 }
 
 inline void read_metadata(case_file& result, metadata_map const& metadata, std::span<std::string_view const> rules,
@@ -86,25 +106,37 @@ inline void read_metadata(case_file& result, metadata_map const& metadata, std::
   result.name = printable(name != metadata.end() ? name->second : std::filesystem::path(file).stem().string());
 }
 
-inline void check_rank(tensor const& given, std::size_t smallest, std::size_t largest, std::string_view shape,
-                       std::string const& place, std::string const& file) {
-  if (given.shape.size() < smallest || given.shape.size() > largest) {
-    refuse(file, place + ": shape", std::string(shape), shape_text(given.shape));
+/// "dtype: expected ..., given ..." of a tensor that cannot be what its name says; empty if it can.
+inline std::string fault_of(tensor const& given, bool right_type, std::string_view types, std::size_t smallest,
+                            std::size_t largest, std::string_view shape) {
+  auto const sentence = [](std::string const& what, std::string_view expected, std::string const& found) {
+    return what + ": expected " + std::string(expected) + ", given " + found;
+  };
+  if (!right_type) return sentence("dtype", types, printable(type_name(given)));
+  bool const rank_fits = given.shape.size() >= smallest && given.shape.size() <= largest;
+  return rank_fits ? "" : sentence("shape", shape, shape_text(given.shape));
+}
+
+inline std::string fault_of(tensor const& given, case_field const& field) {
+  return fault_of(given, is_float(given.type), "F64, F32, BF16 or F16", field.smallest_rank, field.largest_rank, field.shape);
+}
+
+/// Takes a floating-point tensor in. An input has to be right; what is compared, or a cotangent, may fail alone.
+inline void read_reals(case_file& result, tensor const& source, case_field const& field, std::string const& file) {
+  auto const fault = fault_of(source, field);
+  if (fault.empty()) {
+    result.*(field.member) = case_tensor<double>{source.shape, to_doubles(source), source.type};
+  } else if (is_right_value(field.name) || is_cotangent(field.name)) {
+    result.refused.push_back({std::string(field.name), fault});
+  } else {
+    throw file_error(file + ": tensor '" + std::string(field.name) + "': " + fault);
   }
 }
 
-inline case_tensor<double> read_reals(tensor const& source, case_field const& field, std::string const& file) {
-  auto const place = "tensor '" + std::string(field.name) + "'";
-  if (!is_float(source.type))
-    refuse(file, place + ": dtype", "F64, F32, BF16 or F16", std::string(name_of(source.type)));
-  check_rank(source, field.smallest_rank, field.largest_rank, field.shape, place, file);
-  return {source.shape, to_doubles(source), source.type};
-}
-
 inline case_tensor<std::int64_t> read_lengths(tensor const& source, std::string const& file) {
-  std::string const place = "tensor 'cu_seqlens'";
-  if (is_float(source.type)) refuse(file, place + ": dtype", "I32 or I64", std::string(name_of(source.type)));
-  check_rank(source, 1, 1, "[N + 1]", place, file);
+  bool const integers = source.type == dtype::i32 || source.type == dtype::i64;
+  auto const fault = fault_of(source, integers, "I32 or I64", 1, 1, "[N + 1]");
+  if (!fault.empty()) throw file_error(file + ": tensor 'cu_seqlens': " + fault);
   return {{source.shape.front()}, to_integers(source), source.type};
 }
 
@@ -114,7 +146,8 @@ inline case_tensor<std::int64_t> read_lengths(tensor const& source, std::string 
 /// @param contents as read() or parse() gave it. @param file the name that errors carry.
 /// @param rules the values `rule` may have: a program with a rule of its own adds its name.
 /// @throws file_error for another format, metadata that are absent or not one of the values allowed, q, k or v absent,
-/// and a tensor of the wrong kind or of a rank that no shape of it has.
+/// and an input of the wrong kind or of a rank that no shape of it has. A right value or cotangent of that sort goes to
+/// case_file::refused.
 inline case_file to_case(tensor_file const& contents, std::string const& file,
                          std::span<std::string_view const> rules = case_rules) {
   case_file result;
@@ -123,7 +156,7 @@ inline case_file to_case(tensor_file const& contents, std::string const& file,
     auto const field = std::find_if(case_fields.begin(), case_fields.end(),
                                     [&, &key = name](case_field const& candidate) { return candidate.name == key; });
     if (field != case_fields.end()) {
-      result.*(field->member) = detail::read_reals(source, *field, file);
+      detail::read_reals(result, source, *field, file);
     } else if (name == "cu_seqlens") {
       result.cu_seqlens = detail::read_lengths(source, file);
     } else {

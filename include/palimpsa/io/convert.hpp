@@ -63,7 +63,17 @@ using bfloat16 = binary_format<8, 7>;   ///< BF16
 using binary16 = binary_format<5, 10>;  ///< F16
 
 /// Is it one of F64 F32 BF16 F16?
-constexpr bool is_float(dtype type) noexcept { return type != dtype::i32 && type != dtype::i64; }
+constexpr bool is_float(dtype type) noexcept {
+  return type == dtype::f64 || type == dtype::f32 || type == dtype::bf16 || type == dtype::f16;
+}
+
+/// x rounded once, to nearest even, to a floating-point type; as it is for any other.
+inline double rounded(double x, dtype type) {
+  if (type == dtype::f32) return binary32::decode(binary32::encode(x));
+  if (type == dtype::bf16) return bfloat16::decode(bfloat16::encode(x));
+  if (type == dtype::f16) return binary16::decode(binary16::encode(x));
+  return x;
+}
 
 namespace detail {
 
@@ -99,7 +109,7 @@ void check_count(std::vector<std::int64_t> const& shape, dtype type, std::span<V
 
 }  // namespace detail
 
-/// The values of a floating-point tensor as doubles, exact. Precondition: is_float(source.type).
+/// The values of a floating-point tensor as doubles, exact. @throws file_error for another type.
 inline std::vector<double> to_doubles(tensor const& source) {
   std::span<std::byte const> const bytes(source.bytes);
   switch (source.type) {
@@ -111,14 +121,13 @@ inline std::vector<double> to_doubles(tensor const& source) {
       return detail::load_all<std::uint16_t>(bytes, [](std::uint16_t b) { return bfloat16::decode(b); });
     case dtype::f16:
       return detail::load_all<std::uint16_t>(bytes, [](std::uint16_t b) { return binary16::decode(b); });
-    case dtype::i64:
-    case dtype::i32:
+    default:
       break;
   }
-  throw file_error("expected a tensor of dtype F64, F32, BF16 or F16, given " + std::string(name_of(source.type)));
+  throw file_error("expected a tensor of dtype F64, F32, BF16 or F16, given " + detail::printable(type_name(source)));
 }
 
-/// The values of an I32 or I64 tensor. Precondition: !is_float(source.type).
+/// The values of an I32 or I64 tensor. @throws file_error for another type.
 inline std::vector<std::int64_t> to_integers(tensor const& source) {
   std::span<std::byte const> const bytes(source.bytes);
   if (source.type == dtype::i64) {
@@ -128,7 +137,7 @@ inline std::vector<std::int64_t> to_integers(tensor const& source) {
     return detail::load_all<std::uint32_t>(
         bytes, [](std::uint32_t b) { return static_cast<std::int64_t>(static_cast<std::int32_t>(b)); });
   }
-  throw file_error("expected a tensor of dtype I32 or I64, given " + std::string(name_of(source.type)));
+  throw file_error("expected a tensor of dtype I32 or I64, given " + detail::printable(type_name(source)));
 }
 
 /// A floating-point tensor of the given type from doubles in C order, each rounded once to nearest even.
@@ -146,8 +155,7 @@ inline tensor make_tensor(dtype type, std::vector<std::int64_t> shape, std::span
       return {type, std::move(shape), detail::store_all(values, [=](double x) { return narrow(bfloat16::encode(x)); })};
     case dtype::f16:
       return {type, std::move(shape), detail::store_all(values, [=](double x) { return narrow(binary16::encode(x)); })};
-    case dtype::i64:
-    case dtype::i32:
+    default:
       break;
   }
   throw file_error("tensor to write: expected dtype F64, F32, BF16 or F16, given " + std::string(name_of(type)));

@@ -30,6 +30,7 @@ namespace palimpsa::inline PALIMPSA_ABI::io::detail {
 struct header_entry {
   std::string name;
   dtype type;
+  std::string other_type;  ///< its name, where type is `other`
   std::vector<std::int64_t> shape;
   std::uint64_t begin;
   std::uint64_t end;
@@ -74,7 +75,7 @@ class header_reader {
       result_.metadata[key_] = std::move(text);
     } else if (where_ == place::tensor && key_ == "dtype") {
       type_ = dtype_named(text);
-      if (!type_) refuse(file_, field_text(), "F64, F32, BF16, F16, I64 or I32", printable(text));
+      other_type_ = *type_ == dtype::other ? std::move(text) : std::string();
     } else {
       return unexpected("the string '" + printable(text) + "'");
     }
@@ -168,7 +169,8 @@ class header_reader {
     if (offsets_->size() != 2) {
       refuse(file_, tensor_text() + ": data_offsets", "two offsets", std::to_string(offsets_->size()));
     }
-    result_.entries.push_back({std::move(name_), *type_, std::move(*shape_), (*offsets_)[0], (*offsets_)[1]});
+    result_.entries.push_back(
+        {std::move(name_), *type_, std::move(other_type_), std::move(*shape_), (*offsets_)[0], (*offsets_)[1]});
     type_.reset();
     shape_.reset();
     offsets_.reset();
@@ -181,6 +183,7 @@ class header_reader {
   std::string name_;  ///< of the entry being read
   std::string key_;   ///< of the field within that entry
   std::optional<dtype> type_;
+  std::string other_type_;
   std::optional<std::vector<std::int64_t>> shape_;
   std::optional<std::vector<std::uint64_t>> offsets_;
 };
@@ -188,7 +191,7 @@ class header_reader {
 /// Takes a header apart. @throws file_error for anything but the grammar above.
 inline header parse_header(std::string_view text, std::string const& file) {
   if (text.empty() || text.front() != '{') {
-    refuse(file, "header", "a JSON object that starts with '{'", "'" + printable(text, 16) + "'");
+    refuse(file, "no safetensors file: header", "a JSON object that starts with '{'", "'" + printable(text, 16) + "'");
   }
   // The parser takes a zero byte for the end of its input: whatever followed would be ignored.
   if (auto const zero = text.find('\0'); zero != std::string_view::npos) {

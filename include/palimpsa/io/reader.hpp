@@ -11,8 +11,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -28,19 +30,39 @@ namespace detail {
 
 inline constexpr std::uint64_t length_size = 8;  // bytes of the header's length
 
+/// What a file seems to be that begins with these bytes; empty where nothing is known of them.
+inline std::string_view known_beginning(std::string_view bytes) {
+  struct {
+    std::string_view begins, means;
+  } constexpr known[] = {{"PK\x03\x04", "a zip archive, as torch.save and numpy.savez write"},
+                         {"\x93NUMPY", "an array of numpy.save"},
+                         {"\x80\x02", "a pickle"},
+                         {"\x80\x04", "a pickle"},
+                         {"\x80\x05", "a pickle"},
+                         {"\x89HDF", "an HDF5 file"},
+                         {"\x89PNG", "a picture"},
+                         {"GGUF", "a GGUF file"},
+                         {"\x1f\x8b", "a gzip archive"},
+                         {"version ", "a pointer of Git LFS, not the file itself"},
+                         {"{", "JSON text"}};
+  for (auto const& one : known)
+    if (bytes.substr(0, one.begins.size()) == one.begins) return one.means;
+  return {};
+}
+
 /// The length of the header, checked against the size of the file.
 inline std::uint64_t header_length(std::span<std::byte const, length_size> bytes, std::uint64_t file_size,
                                    std::string const& file) {
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), bytes.size());
-  if (length > largest_header) {
-    refuse(file, "header length", "at most " + std::to_string(largest_header), std::to_string(length));
-  }
-  if (length > file_size - length_size) {
-    refuse(file, "header length", "at most the " + std::to_string(file_size - length_size) + " bytes that follow it",
-           std::to_string(length));
-  }
-  return length;
+  std::string_view const text(reinterpret_cast<char const*>(bytes.data()), bytes.size());
+  auto const rest = file_size - length_size;
+  if (length <= largest_header && length <= rest) return length;
+  auto const expected = length > largest_header ? "at most " + std::to_string(largest_header)
+                                                : "at most the " + std::to_string(rest) + " bytes that follow it";
+  auto const seems = known_beginning(text);
+  refuse(file, "no safetensors file: header length", expected,
+         std::to_string(length) + (seems.empty() ? "" : "; it begins like " + std::string(seems)));
 }
 
 /// One entry on its own: its offsets lie in the data and hold just what its shape and type take.
@@ -48,7 +70,8 @@ inline void check_entry(header_entry const& entry, std::uint64_t data_size, std:
   auto const place = "tensor '" + printable(entry.name) + "'";
   auto const offsets = "[" + std::to_string(entry.begin) + ", " + std::to_string(entry.end) + "]";
   auto const form = std::string(name_of(entry.type)) + " " + shape_text(entry.shape);
-  auto const needed = byte_count(entry.type, entry.shape);
+  bool const known = entry.type != dtype::other;  // of another type the size of an element is not known
+  auto const needed = known ? byte_count(entry.type, entry.shape) : std::optional(entry.end - (std::min)(entry.begin, entry.end));
   if (!needed) refuse(file, place + ": shape", "less than 2^63 bytes", form);
   if (entry.begin > entry.end) refuse(file, place + ": data_offsets", "begin <= end", offsets);
   if (entry.end > data_size) {
@@ -85,7 +108,7 @@ inline void check_layout(std::vector<header_entry>& entries, std::uint64_t data_
 /// The whole of reading, from any source: take(n) hands out the next n bytes, and is asked for `size` bytes in all.
 template <class Take> tensor_file read_from(Take take, std::uint64_t size, std::string const& file) {
   if (size < length_size) {
-    refuse(file, "file", "at least the 8 bytes of the header length", std::to_string(size) + " bytes");
+    refuse(file, "no safetensors file: size", "at least the 8 bytes of the header length", std::to_string(size) + " bytes");
   }
   std::vector<std::byte> const length_bytes = take(length_size);
   auto const length =
@@ -99,7 +122,7 @@ template <class Take> tensor_file read_from(Take take, std::uint64_t size, std::
   result.metadata = std::move(parts.metadata);
   for (auto& entry : parts.entries) {
     result.tensors.emplace(std::move(entry.name),
-                           tensor{entry.type, std::move(entry.shape), take(entry.end - entry.begin)});
+                           tensor{entry.type, std::move(entry.shape), take(entry.end - entry.begin), std::move(entry.other_type)});
   }
   return result;
 }

@@ -21,6 +21,7 @@ struct run_options {
   dtype type = dtype::f64;                 ///< of q, k, v, out; arithmetic is in F64 for F64 and in F32 for F32, BF16, F16
   scan_path path = scan_path::sequential;  ///< forward; there is one backward pass, whatever the path
   std::int64_t chunk = 64;                 ///< tokens a chunk, and between the states that the backward pass keeps; >= 1
+  double tolerance = 0;                    ///< relative error to hold everything to in place of the bounds; 0 = the bounds
 };
 
 }  // namespace palimpsa::io

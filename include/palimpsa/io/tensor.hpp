@@ -21,8 +21,8 @@ namespace palimpsa::inline PALIMPSA_ABI::io {
 static_assert(std::endian::native == std::endian::little,
               "palimpsa::io: safetensors files are little-endian and this reader copies bytes as they are");
 
-/// Element types that are read and written. Others in a file are refused by name.
-enum class dtype { f64, f32, bf16, f16, i64, i32 };
+/// Element types. Numbers are read from the first six and written to them; tensors of the rest pass through as bytes.
+enum class dtype { f64, f32, bf16, f16, i64, i32, c64, u64, u32, i16, u16, i8, u8, boolean, f8_e5m2, f8_e4m3, other };
 
 namespace detail {
 
@@ -32,36 +32,38 @@ struct dtype_row {
   std::size_t item_size;
 };
 
-inline constexpr std::array<dtype_row, 6> dtype_table{{{dtype::f64, "F64", 8},
-                                                       {dtype::f32, "F32", 4},
-                                                       {dtype::bf16, "BF16", 2},
-                                                       {dtype::f16, "F16", 2},
-                                                       {dtype::i64, "I64", 8},
-                                                       {dtype::i32, "I32", 4}}};
+inline constexpr std::array<dtype_row, 17> dtype_table{
+    {{dtype::f64, "F64", 8},         {dtype::f32, "F32", 4},         {dtype::bf16, "BF16", 2},
+     {dtype::f16, "F16", 2},         {dtype::i64, "I64", 8},         {dtype::i32, "I32", 4},
+     {dtype::c64, "C64", 8},         {dtype::u64, "U64", 8},         {dtype::u32, "U32", 4},
+     {dtype::i16, "I16", 2},         {dtype::u16, "U16", 2},         {dtype::i8, "I8", 1},
+     {dtype::u8, "U8", 1},           {dtype::boolean, "BOOL", 1},    {dtype::f8_e5m2, "F8_E5M2", 1},
+     {dtype::f8_e4m3, "F8_E4M3", 1}, {dtype::other, "another type", 1}}};
 
 constexpr dtype_row const& row_of(dtype type) noexcept { return dtype_table[static_cast<std::size_t>(type)]; }
 
 }  // namespace detail
 
-/// The type's name in a file: F64 F32 BF16 F16 I64 I32.
+/// The type's name in a file, F64 or BOOL; a tensor of another type keeps the name itself.
 constexpr std::string_view name_of(dtype type) noexcept { return detail::row_of(type).name; }
 
-/// Bytes of one element.
+/// Bytes of one element; of another type nothing is known, and 1 is said.
 constexpr std::size_t item_size(dtype type) noexcept { return detail::row_of(type).item_size; }
 
-/// The type of that name, or nothing.
-constexpr std::optional<dtype> dtype_named(std::string_view name) noexcept {
+/// The type of that name; `other` for one that is not listed.
+constexpr dtype dtype_named(std::string_view name) noexcept {
   for (auto const& row : detail::dtype_table) {
-    if (row.name == name) return row.type;
+    if (row.name == name && row.type != dtype::other) return row.type;
   }
-  return std::nullopt;
+  return dtype::other;
 }
 
-/// One tensor: C order, little-endian, bytes.size() = product of shape x item_size(type).
+/// One tensor: C order, little-endian, bytes.size() = product of shape x item_size(type); of another type, any number.
 struct tensor {
   dtype type = dtype::f32;          ///< of each element
   std::vector<std::int64_t> shape;  ///< extents, none negative
   std::vector<std::byte> bytes;     ///< the elements
+  std::string other_type = {};      ///< the type's name in the file, where type is `other`
 
   /// Same type, shape and bytes.
   friend bool operator==(tensor const&, tensor const&) = default;
@@ -98,6 +100,11 @@ inline std::optional<std::uint64_t> byte_count(dtype type, std::span<std::int64_
     bytes *= static_cast<std::uint64_t>(extent);
   }
   return empty ? 0 : bytes;
+}
+
+/// The name of a tensor's type in its file.
+inline std::string type_name(tensor const& x) {
+  return x.type == dtype::other ? x.other_type : std::string(name_of(x.type));
 }
 
 namespace detail {

@@ -24,19 +24,22 @@
 namespace palimpsa::inline PALIMPSA_ABI::io {
 namespace detail {
 
-/// Tensors in the order their bytes are written: wide elements first, then by name. The data starts at a multiple of 8,
+inline std::size_t width(dtype type) { return type == dtype::other ? 0 : item_size(type); }
+
+/// Tensors in the order their bytes are written: wide elements first, those of unknown size last, then by name. The data starts at a multiple of 8,
 /// so every tensor is aligned for its type.
 inline std::vector<tensor_map::const_pointer> write_order(tensor_map const& tensors) {
   std::vector<tensor_map::const_pointer> order;
   for (auto const& entry : tensors) order.push_back(&entry);
   std::stable_sort(order.begin(), order.end(),
-                   [](auto const* a, auto const* b) { return item_size(a->second.type) > item_size(b->second.type); });
+                   [](auto const* a, auto const* b) { return width(a->second.type) > width(b->second.type); });
   return order;
 }
 
 inline void check_tensor(std::string const& name, tensor const& written, std::string const& file) {
   auto const place = "tensor '" + printable(name) + "'";
   if (name == "__metadata__") refuse(file, place, "another name: the format keeps this one for its metadata", "it");
+  if (written.type == dtype::other) return;
   auto const needed = byte_count(written.type, written.shape);
   if (!needed || *needed != written.bytes.size()) {
     refuse(file, place,
@@ -54,7 +57,7 @@ inline std::string header_bytes(tensor_file const& contents, std::string const& 
   for (auto const* entry : write_order(contents.tensors)) {
     auto const& [name, written] = *entry;
     check_tensor(name, written, file);
-    root[name] = {{"dtype", std::string(name_of(written.type))},
+    root[name] = {{"dtype", type_name(written)},
                   {"shape", written.shape},
                   {"data_offsets", {offset, offset + written.bytes.size()}}};
     offset += written.bytes.size();

@@ -22,7 +22,15 @@ namespace palimpsa_test {
 struct right_values {
   numbers out, out_variance, final_eta, final_evidence;
   double condition = 1;  ///< the worst ∞-norm condition of a system that was solved (MesaNet)
+  double read_size = 0;  ///< Σ (Σ_j |μ_j q_j|)² over all reads, scaled as `out`: see cancellation()
 };
+
+/// ‖Σ_j |μ_j q_j|‖₂ / ‖Σ_j μ_j q_j‖₂ over all reads: how much of their terms' size the sums lose.
+inline double cancellation(right_values const& r) {
+  double norm = 0;
+  for (double x : r.out) norm += x * x;
+  return norm > 0 && std::isfinite(norm) ? std::sqrt(r.read_size / norm) : 1;
+}
 
 namespace detail {
 
@@ -163,13 +171,15 @@ inline void run(problem const& p, oracle_head const& head, std::int64_t h, std::
       double const beta = given(p.beta, s.beta == beta_shape::channel ? at * s.V + i : at, 1);
       double const v = p.v[static_cast<std::size_t>(at * s.V + i)];
       head.write(i, k, alpha, beta, p.rule.preweighted ? v : beta * v);
-      double mean = 0, variance = 0;
+      double mean = 0, variance = 0, size = 0;
       for (std::int64_t j = 0; j < s.K; ++j) {
         mean += head.S(i, j) * x[static_cast<std::size_t>(j)];
+        size += std::fabs(head.S(i, j) * x[static_cast<std::size_t>(j)]);
         if (p.rule.keeps_full()) variance += q[j] * x[static_cast<std::size_t>(j)];
         if (p.rule.keeps_diagonal()) variance += q[j] * q[j] / head.importance(i, j);
       }
       r.out[static_cast<std::size_t>(at * s.V + i)] = s.scale * mean;
+      r.read_size += s.scale * size * (s.scale * size);
       if (p.rule.keeps_precision())
         r.out_variance[static_cast<std::size_t>(at * s.V + i)] = s.scale * s.scale * variance;
     }

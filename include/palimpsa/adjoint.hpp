@@ -34,8 +34,7 @@
 ///
 ///     read     dη' += y q r           dJ' -= e,  dprior -= e,  e = (y q r) μ + z (q r)²
 ///              dq = y μ + 2 z q r
-///     write    du = Σ dη' k           dk = dη' u + 2 β k dJ'
-///              dβ = Σ dη' k r (R ∂u/∂β - k αη + k² (β ∂u/∂β - u)) + k² G,   which is Σ dη' k ∂u/∂β + k² dJ'
+///     write    du = Σ dη' k           dβ = du ∂u/∂β + Σ dJ' k²           dk = dη' u + 2 β k dJ'
 ///     forget   dη = α dη'             dJ = α dJ'               dα = Σ (dη' η + dJ' J)
 ///
 /// Old states are handed in, never recovered by dividing by α, so that gates down to -inf lose nothing. r² is never formed: 1/R² can
@@ -140,22 +139,19 @@ PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> add_adjoint(Lanes lanes, row_state<
       T const mu = after.eta[j] * r, pulled = y.mean * q * r;
       T const g = fused(y.mean * q, r, d_eta[j]);
       T h = fused(-pulled, mu, d_J[j]), dq = y.mean * mu;
-      T square = fused(d_eta[j], mu, d_J[j]);  // G, to which the read of a mean adds nothing
       row.prior = fused(-pulled, mu, row.prior);
       if constexpr (Variance) {
         T const scaled = q * r, spread = y.variance * scaled;
         h = fused(-spread, scaled, h);
-        square = fused(-spread, scaled, square);
         row.prior = fused(-spread, scaled, row.prior);
         dq = fused(spread, S(2), dq);
       }
-      T missed = fused(fused(a, before.J[j], prior), w.slope, -k * (a * before.eta[j]));  // (∂u/∂β - k μ)/r
-      missed = fused(k, k * w.excess, missed);
+      T const h_k = h * k;
       row.v = fused(g, k, row.v);
-      row.beta = fused(k * missed * r, g, fused(square * k, k, row.beta));
+      row.beta = fused(h_k, k, row.beta);
       T const d_alpha = fused(g, before.eta[j], h * before.J[j]);
       if constexpr (sums_alpha<Rule>) row.alpha = row.alpha + d_alpha;
-      emit(j, dq, fused(g, w.u, twice_beta * (h * k)), d_alpha);
+      emit(j, dq, fused(g, w.u, twice_beta * h_k), d_alpha);
       d_J[j] = a * h;
       d_eta[j] = a * g;
     } else {
@@ -403,43 +399,44 @@ PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> exact_adjoint(Lanes lanes, row_stat
     }
     return sum;
   });
-  T const drawn = pull.lead + pull.others, kept_lead = s * fused(beta, sums.square.rest, S(1));
+  T const drawn = pull.lead + pull.others, s_beta = s * beta, kept_lead = fused(s_beta, sums.square.rest, s);
   // c = k·m
-  T const residual = fused(-beta, prediction, w.u), lead_residual = fused(-beta, sums.others, w.u);
-  T const back = beta * s * drawn, lead_back = beta * s * pull.others;
+  T const moved = s * fused(-beta, prediction, w.u), lead_moved = s * fused(-beta, sums.others, w.u);
+  T const back = s_beta * drawn, lead_back = s_beta * pull.others;
   // c = k m: D and D_, with d = β (∂u/∂β - c) - excess
   T const turned = fused(beta, pull.missed_lead + pull.missed_others, -w.excess * drawn);
+  T const s_u = s * w.u, twice_s = s + s;
   T const lead_turned = fused(beta, pull.missed_others, -w.excess * pull.others);
 
   row_cotangent<T> all = lanes.template sum<row_cotangent<T>>([=](int j, row_cotangent<T> row) PALIMPSA_INLINE_LAMBDA {
     S const a = retained<Rule>(x, j), k = x.key[j], q = x.query[j];
     R const r = covariance(j), k_r = k * r, x_j = k_r * k;
-    T const m = met.mean(j, r), h = d_mean(j), moves = s * k_r;
+    T const m = met.mean(j, r), h = d_mean(j);
     auto const leads = from <= x_j;
     T mu, d_m, dk, turned_elsewhere{};
     if constexpr (whole) {
-      mu = fused(moves, select(leads, lead_residual, residual), select(leads, kept_lead * m, m));
+      mu = fused(select(leads, lead_moved, moved), k_r, select(leads, kept_lead * m, m));
       d_m = fused(-k, select(leads, lead_back, back), select(leads, kept_lead * h, h));
-      dk = fused(s * r * residual, d_m, -back * mu);
+      dk = fused(moved * r, d_m, -back * mu);
     } else {
-      T const kept = s * fused(beta, sums.square.without(k_r, k), S(1)), d = fused(-beta * k, m, w.u);
-      mu = fused(moves, w.u, kept * m);
+      T const kept = fused(s_beta, elsewhere<Rule>(x, sums.square, k_r, j), s), d = fused(-beta * k, m, w.u);
+      mu = fused(s_u, k_r, kept * m);
       d_m = kept * h;
       turned_elsewhere = select(leads, lead_turned, fused(-(h * k_r), d, turned));
-      dk = s * r * fused(d_m, d, fused(-beta * k * h, mu, -2 * s * beta * k * turned_elsewhere));
+      dk = s * r * fused(d_m, d, -(beta * k) * fused(h, mu, twice_s * turned_elsewhere));
     }
     T dq = y.mean * mu;
     T const d_forgotten = Rule::keeps_diagonal ? d_m * r : d_m;  // with respect to αη
     T d_alpha = d_forgotten * before.eta[j];
     if constexpr (Rule::keeps_diagonal) {
-      T const own = beta * x_j, others = beta * sums.square.without(k_r, k), by_read = y.mean * q * r;
+      T const own = beta * x_j, others = beta * elsewhere<Rule>(x, sums.square, k_r, j), by_read = y.mean * q * r;
       T through{};  // -ρ
       if constexpr (whole) {
         T const alone = fused(own, d_eta[j], by_read);
         through = fused(-(beta * k_r) * s, select(leads, pull.others, drawn),
                         select(leads, s * fused(own * others, d_eta[j], fused(others, by_read, by_read)), alone));
       } else {
-        T const kept = s * fused(beta, sums.square.without(k_r, k), S(1));
+        T const kept = fused(s_beta, elsewhere<Rule>(x, sums.square, k_r, j), s);
         through = fused(s * own * others, d_eta[j], kept * by_read);
       }
       T at_mean = fused(mu, d_eta[j], d_J[j]);  // G
@@ -503,7 +500,7 @@ PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> observe_adjoint(Lanes lanes, row_st
   row_cotangent<T> row;
   if constexpr (Rule::adds) {
     row = detail::add_adjoint<Rule, Variance>(lanes, before, after, d_eta, d_J, x, w, beta, prior, y, emit);
-    if constexpr (!Rule::keeps_diagonal) row.beta = row.v * w.slope;
+    row.beta = fused(row.v, w.slope, row.beta);
   } else if constexpr (detail::exact_write<Rule>) {
     row = detail::exact_adjoint<Rule, Variance>(lanes, before, after, d_eta, d_J, x, w, beta, prior, y, emit);
   } else {

@@ -42,6 +42,12 @@ struct token {
   S const* key;    ///< k
   S const* query;  ///< q; for a full memory x = Λ⁻¹q
   S const* alpha;  ///< retained share: one value, or one per key (gate_scope::key)
+  /// @{
+  /// Σ_i k_i² for all rows of a memory of nothing, its greatest term and the others, and Σ_{i≠j} k_i² of each key; where others is null
+  /// every row works them out.
+  S const* others = nullptr;
+  S most{}, rest{};
+  /// @}
 };
 
 /// What a row answers: Σ_j μ_j q_j and, on request, Σ_j q_j²/(prior + J_j). The caller applies scale and scale².
@@ -270,6 +276,14 @@ struct exact_sums {
   R leads_from;     ///< k_j²/R_j of a key that carries more than half, which no other key reaches; else beyond all
 };
 
+/// Σ_{i≠j} k_i²/R_i, given k_j/R_j.
+template <class Rule, class S, class R>
+PALIMPSA_HD PALIMPSA_INLINE R elsewhere(token<S> x, apart<R> square, R pull, int j) {
+  if constexpr (!Rule::keeps_diagonal)
+    if (x.others != nullptr) return x.others[j];
+  return square.without(pull, x.key[j]);
+}
+
 /// Σ k²/R and k·m before the write. settle(j, m_j, 1/R_j) is told what was worked out for a cell of a diagonal memory.
 template <class Rule, class Before, class Settle>
 PALIMPSA_HD PALIMPSA_INLINE auto look(Before before, Settle settle) {
@@ -278,8 +292,10 @@ PALIMPSA_HD PALIMPSA_INLINE auto look(Before before, Settle settle) {
   auto const key = before.x.key;
   scalar_of<R> const beyond = beyond_all<scalar_of<R>>;
   exact_sums<R, T> sums{};
+  bool const known = !Rule::keeps_diagonal && before.x.others != nullptr;
+  if constexpr (!Rule::keeps_diagonal) sums.square = {before.x.most, before.x.rest};
   if constexpr (!Rule::evidence_type::sees_all) {
-    sums.square = before.lanes.template sum<apart<R>>([=](int j, apart<R> sum) PALIMPSA_INLINE_LAMBDA {
+    if (!known) sums.square = before.lanes.template sum<apart<R>>([=](int j, apart<R> sum) PALIMPSA_INLINE_LAMBDA {
       R const r = before.covariance(j), pull = key[j] * r;
       if constexpr (Rule::keeps_diagonal) settle(j, before.mean(j, r), r);
       return sum.with(pull * key[j]);
@@ -294,8 +310,9 @@ PALIMPSA_HD PALIMPSA_INLINE auto look(Before before, Settle settle) {
         });
     sums = {found.square, found.lead, found.others, R{}};
   } else {  // one number for all rows: which key leads is known before the shares are summed
-    sums.square = before.lanes.template sum<apart<R>>(
-        [=](int j, apart<R> sum) PALIMPSA_INLINE_LAMBDA { return sum.with(key[j] * key[j]); });
+    if (!known)
+      sums.square = before.lanes.template sum<apart<R>>(
+          [=](int j, apart<R> sum) PALIMPSA_INLINE_LAMBDA { return sum.with(key[j] * key[j]); });
     R const from = select(sums.square.rest < sums.square.most, sums.square.most, beyond);
     auto const shares = before.lanes.template sum<answer<T, true>>([=](int j, answer<T, true> sum) PALIMPSA_INLINE_LAMBDA {
       R const k = key[j];
@@ -335,20 +352,22 @@ PALIMPSA_HD PALIMPSA_INLINE answer<T, Variance> exact(Lanes lanes, T* eta, T* J,
   });
   std::conditional_t<Rule::keeps_diagonal, settled<Rule, Lanes, T, S>, remembered<Rule, Lanes, T, S>> const before{lanes, eta, J, x, prior};
   T const s = exact_gain(lanes, beta, sums.square.most + sums.square.rest);
+  T const s_beta = s * beta;
   if constexpr (!Rule::evidence_type::sees_all) {
+    T const s_u = s * u;
     return lanes.template sum<answer<T, Variance>>([=](int j, answer<T, Variance> read) PALIMPSA_INLINE_LAMBDA {
       auto const pull = before.pull(j);
-      T const kept = s * fused(beta, sums.square.without(pull, x.key[j]), S(1));
-      return leave<Rule, Variance>(before, j, fused(s * pull, u, kept * before.mean(j)), beta, eta, J, read);
+      T const kept = fused(s_beta, elsewhere<Rule>(x, sums.square, pull, j), s);
+      return leave<Rule, Variance>(before, j, fused(s_u, pull, kept * before.mean(j)), beta, eta, J, read);
     });
   } else {
-    T const kept = s * fused(beta, sums.square.rest, S(1));
-    T const residual = fused(-beta, sums.lead + sums.others, u), lead_residual = fused(-beta, sums.others, u);
+    T const kept = fused(s_beta, sums.square.rest, s);
+    T const moved = s * fused(-beta, sums.lead + sums.others, u), lead_moved = s * fused(-beta, sums.others, u);
     return lanes.template sum<answer<T, Variance>>([=](int j, answer<T, Variance> read) PALIMPSA_INLINE_LAMBDA {
       auto const pull = before.pull(j);
       auto const leads = sums.leads_from <= pull * x.key[j];
       T const m = before.mean(j);
-      T const mu = fused(s * pull, select(leads, lead_residual, residual), select(leads, kept * m, m));
+      T const mu = fused(select(leads, lead_moved, moved), pull, select(leads, kept * m, m));
       return leave<Rule, Variance>(before, j, mu, beta, eta, J, read);
     });
   }

@@ -251,7 +251,7 @@ class backward_runner {
                           per_key ? x_.alpha + t * K : &gate};
     return observe_adjoint<Rule, Variance>(
         sparing_lanes<rows>{{static_cast<int>(K)}, x_.spare}, row_state<rows>{eta, evidence}, row_state<rows>{eta + K, evidence + K}, d_eta,
-        d_evidence, x, x_.value[t], x_.beta[t], prior, x_.read[t],
+        d_evidence, x_.squares.with(x, t), x_.value[t], x_.beta[t], prior, x_.read[t],
         [=](int j, rows d_query, rows d_key, rows d_alpha) PALIMPSA_INLINE_LAMBDA {
           if constexpr (!Rule::adds) __builtin_prefetch(eta - K + j);
           if ((j & 1) == 0) {

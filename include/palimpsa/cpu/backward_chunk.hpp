@@ -14,6 +14,7 @@
 #include "palimpsa/adjoint.hpp"
 #include "palimpsa/cpu/abreast.hpp"
 #include "palimpsa/cpu/backward_head.hpp"
+#include "palimpsa/cpu/key_squares.hpp"
 #include "palimpsa/cpu/rows.hpp"
 #include "palimpsa/cpu/token_unit.hpp"
 #include "palimpsa/detail/config.hpp"
@@ -110,6 +111,7 @@ struct backward_tokens {
   rows* beta = nullptr;     ///< [chunk], of one block of rows
   read_cotangent<rows>* read = nullptr;  ///< [chunk], of one block of rows
   rows* spare = nullptr;    ///< [K], of one block of rows within a token
+  key_squares<Rule, Work> squares;  ///< of the chunk's keys
 
   /// Takes its arrays from the arena.
   void take(arena& memory, std::int64_t K, std::int64_t chunk) {
@@ -123,6 +125,7 @@ struct backward_tokens {
     beta = memory.take<rows>(chunk);
     read = memory.take<read_cotangent<rows>>(chunk);
     spare = memory.take<rows>(Rule::keeps_diagonal && !Rule::adds ? K : 0);
+    squares.take(memory, K, chunk);
   }
 
   /// Keys of tokens [first, first + count), and the units they are in.
@@ -132,6 +135,7 @@ struct backward_tokens {
       unit[t] = token_unit<weighting>(key + t * keys, keys);
       if (unit[t] != 1)
         for (std::int64_t j = 0; j < keys; ++j) key[t * keys + j] *= unit[t];
+      squares.look(t, key + t * keys);
     }
   }
 
@@ -178,7 +182,7 @@ PALIMPSA_INLINE void take_in(Lanes lanes, backward_tokens<Rule, Storage, Scalar,
   Work const alpha = x.alpha[t * x.gates];  // a copy on the stack, which no store to a state can change
   token<Work> const now{x.key + t * x.keys + first, x.query + t * x.keys + first,
                           x.per_key ? x.alpha + t * x.gates + first : &alpha};
-  observe<Rule>(lanes, eta, evidence, now, x.value[t], x.beta[t], prior);
+  observe<Rule>(lanes, eta, evidence, x.squares.with(now, t), x.value[t], x.beta[t], prior);
 }
 
 /// walk() for `Keys` keys from `first`.

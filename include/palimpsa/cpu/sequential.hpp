@@ -12,6 +12,7 @@
 #include "palimpsa/cpu/abreast.hpp"
 #include "palimpsa/cpu/flush.hpp"
 #include "palimpsa/cpu/head.hpp"
+#include "palimpsa/cpu/key_squares.hpp"
 #include "palimpsa/cpu/rows.hpp"
 #include "palimpsa/cpu/solve.hpp"
 #include "palimpsa/cpu/token_unit.hpp"
@@ -66,6 +67,7 @@ class sequential_runner {
         mean_(memory.take<rows>(tile_tokens)),
         variance_(memory.take<rows>(Rule::keeps_diagonal ? tile_tokens : 0)),
         spare_(memory.take<rows>(Rule::keeps_diagonal && !Rule::adds ? keys : 0)) {
+    squares_.take(memory, keys, tile_tokens);
     if constexpr (Rule::keeps_full) precision_.take(memory, keys);
   }
 
@@ -140,6 +142,7 @@ class sequential_runner {
       unit_[t] = token_unit<weighting>(key, in.keys);
       if (unit_[t] != 1)
         for (std::int64_t j = 0; j < in.keys; ++j) key[j] *= unit_[t];
+      squares_.look(t, key);
       for (std::int64_t j = 0; j < gates_; ++j)
         alpha[j] = Rule::forget_type::retain(in.log_decay.present() ? in.log_decay(first + t, j) : Scalar{});
       if constexpr (Rule::keeps_full) {
@@ -223,9 +226,10 @@ class sequential_runner {
   PALIMPSA_INLINE void take_in(Lanes lanes, head_inputs<Storage, Scalar> const& in, std::int64_t t, std::int64_t j, rows* eta,
                                rows* evidence) {
     Scalar const prior = Rule::keeps_diagonal ? in.prior(0, 0) : Scalar{};
+    Scalar const alpha = alpha_[t * gates_];  // a copy on the stack, which no store to a state can change
     token<Scalar> const x{key_ + t * in.keys + j, query_ + t * in.keys + j,
-                          alpha_ + t * gates_ + (Rule::forget_type::scope == gate_scope::key ? j : 0)};
-    auto const read = observe<Rule, Variance>(lanes, eta, evidence, x, value_[t], beta_[t], prior);
+                          Rule::forget_type::scope == gate_scope::key ? alpha_ + t * gates_ + j : &alpha};
+    auto const read = observe<Rule, Variance>(lanes, eta, evidence, squares_.with(x, t), value_[t], beta_[t], prior);
     mean_[t] = mean_[t] + read.mean;
     if constexpr (Variance) variance_[t] = variance_[t] + read.variance;
   }
@@ -248,6 +252,7 @@ class sequential_runner {
   rows *eta_, *evidence_;
   rows *value_, *beta_, *mean_, *variance_;  // of the tokens of a tile, one pack of rows
   rows* spare_;                              // of one pack of rows, within a token
+  key_squares<Rule, Scalar> squares_;
   precision_matrix<Scalar> precision_;
 };
 

@@ -356,14 +356,14 @@ struct exact_pull {
 };
 
 /// The write with the exact gain, in reverse. Returns du in place of dv, and dβ whole.
-template <class Rule, bool Variance, class Lanes, class T, class S, class Emit>
+template <class Rule, bool Variance, class Lanes, class T, class Token, class S, class Emit>
 PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> exact_adjoint(Lanes lanes, row_state<T> before, row_state<T> after, T* d_eta,
-                                                           T* d_J, token<S> x, weighted_value<T> w, T beta, S prior,
+                                                           T* d_J, Token x, weighted_value<T> w, T beta, S prior,
                                                            read_cotangent<T> y, Emit emit) {
   constexpr bool whole = Rule::evidence_type::sees_all;  // c = k·m
   remembered<Rule, Lanes, T, S> const met{lanes, before.eta, before.J, x, prior};
   using R = decltype(met.covariance(0));
-  auto const sums = look<Rule>(met, [=]([[maybe_unused]] int j, T, [[maybe_unused]] R r) PALIMPSA_INLINE_LAMBDA {
+  auto const sums = look<Rule>(met, x, [=]([[maybe_unused]] int j, T, [[maybe_unused]] R r) PALIMPSA_INLINE_LAMBDA {
     if constexpr (Rule::keeps_diagonal && spares<Lanes>) lanes.spare[j] = r;
   });
   auto const covariance = [=](int j) PALIMPSA_INLINE_LAMBDA {
@@ -419,7 +419,7 @@ PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> exact_adjoint(Lanes lanes, row_stat
       d_m = fused(-k, select(leads, lead_back, back), select(leads, kept_lead * h, h));
       dk = fused(moved * r, d_m, -back * mu);
     } else {
-      T const kept = fused(s_beta, elsewhere<Rule>(x, sums.square, k_r, j), s), d = fused(-beta * k, m, w.u);
+      T const kept = fused(s_beta, elsewhere(x, sums.square, k_r, j), s), d = fused(-beta * k, m, w.u);
       mu = fused(s_u, k_r, kept * m);
       d_m = kept * h;
       turned_elsewhere = select(leads, lead_turned, fused(-(h * k_r), d, turned));
@@ -429,14 +429,14 @@ PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> exact_adjoint(Lanes lanes, row_stat
     T const d_forgotten = Rule::keeps_diagonal ? d_m * r : d_m;  // with respect to αη
     T d_alpha = d_forgotten * before.eta[j];
     if constexpr (Rule::keeps_diagonal) {
-      T const own = beta * x_j, others = beta * elsewhere<Rule>(x, sums.square, k_r, j), by_read = y.mean * q * r;
+      T const own = beta * x_j, others = beta * elsewhere(x, sums.square, k_r, j), by_read = y.mean * q * r;
       T through{};  // -ρ
       if constexpr (whole) {
         T const alone = fused(own, d_eta[j], by_read);
         through = fused(-(beta * k_r) * s, select(leads, pull.others, drawn),
                         select(leads, s * fused(own * others, d_eta[j], fused(others, by_read, by_read)), alone));
       } else {
-        T const kept = fused(s_beta, elsewhere<Rule>(x, sums.square, k_r, j), s);
+        T const kept = fused(s_beta, elsewhere(x, sums.square, k_r, j), s);
         through = fused(s * own * others, d_eta[j], kept * by_read);
       }
       T at_mean = fused(mu, d_eta[j], d_J[j]);  // G
@@ -489,9 +489,9 @@ PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> exact_adjoint(Lanes lanes, row_stat
 ///               head sums it over its rows. dq is dx where x = Λ⁻¹q; dα is meant for gates per key, the row's sum for others.
 ///               (Three packs, not one aggregate: GCC 12 sends an aggregate of packs through memory.)
 /// @return       what belongs to the row. alpha is ∂loss/∂α: the caller multiplies by forget::slope
-template <class Rule, bool Variance = false, class Lanes, class T, class S, class Emit>
+template <class Rule, bool Variance = false, class Lanes, class T, class Token, class S, class Emit>
 PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> observe_adjoint(Lanes lanes, row_state<T> before, row_state<T> after, T* d_eta,
-                                                             T* d_J, token<S> x, T v, T beta, S prior, read_cotangent<T> y,
+                                                             T* d_J, Token x, T v, T beta, S prior, read_cotangent<T> y,
                                                              Emit emit) {
   static_assert(!Variance || Rule::keeps_diagonal,
                 "palimpsa::observe_adjoint: only a diagonal memory has a variance per row");
@@ -499,12 +499,12 @@ PALIMPSA_HD PALIMPSA_INLINE row_cotangent<T> observe_adjoint(Lanes lanes, row_st
   auto const w = detail::weigh<weighting>(beta, v);
   row_cotangent<T> row;
   if constexpr (Rule::adds) {
-    row = detail::add_adjoint<Rule, Variance>(lanes, before, after, d_eta, d_J, x, w, beta, prior, y, emit);
+    row = detail::add_adjoint<Rule, Variance>(lanes, before, after, d_eta, d_J, static_cast<token<S>>(x), w, beta, prior, y, emit);
     row.beta = fused(row.v, w.slope, row.beta);
   } else if constexpr (detail::exact_write<Rule>) {
     row = detail::exact_adjoint<Rule, Variance>(lanes, before, after, d_eta, d_J, x, w, beta, prior, y, emit);
   } else {
-    row = detail::correct_adjoint<Rule, Variance>(lanes, before, after, d_eta, d_J, x, w, beta, prior, y, emit);
+    row = detail::correct_adjoint<Rule, Variance>(lanes, before, after, d_eta, d_J, static_cast<token<S>>(x), w, beta, prior, y, emit);
   }
   row.v = row.v * weighting::slope_v(beta, v);
   return row;

@@ -42,12 +42,17 @@ struct token {
   S const* key;    ///< k
   S const* query;  ///< q; for a full memory x = Λ⁻¹q
   S const* alpha;  ///< retained share: one value, or one per key (gate_scope::key)
-  /// @{
-  /// Σ_i k_i² for all rows of a memory of nothing, its greatest term and the others, and Σ_{i≠j} k_i² of each key; where others is null
-  /// every row works them out.
-  S const* others = nullptr;
-  S most{}, rest{};
-  /// @}
+};
+
+/// A token whose squares are known, for an exact gain over a memory of nothing: what all rows of a head would work out alike.
+template <class S>
+struct known_token : token<S> {
+  S most;                ///< the greatest k_i²
+  S rest;                ///< the sum of the others
+  S const* others;       ///< Σ_{i≠j} k_i² for every key
+  int lead;              ///< the key that carries more than half of the sum; -1: none does
+  S const* rest_key;     ///< k without that key
+  S const* rest_query;   ///< q without it
 };
 
 /// What a row answers: Σ_j μ_j q_j and, on request, Σ_j q_j²/(prior + J_j). The caller applies scale and scale².
@@ -276,26 +281,32 @@ struct exact_sums {
   R leads_from;     ///< k_j²/R_j of a key that carries more than half, which no other key reaches; else beyond all
 };
 
+/// Whether a token brings its squares.
+template <class Token>
+inline constexpr bool brings_squares = requires(Token x) { x.others; };
+
 /// Σ_{i≠j} k_i²/R_i, given k_j/R_j.
-template <class Rule, class S, class R>
-PALIMPSA_HD PALIMPSA_INLINE R elsewhere(token<S> x, apart<R> square, R pull, int j) {
-  if constexpr (!Rule::keeps_diagonal)
-    if (x.others != nullptr) return x.others[j];
-  return square.without(pull, x.key[j]);
+template <class Token, class R>
+PALIMPSA_HD PALIMPSA_INLINE R elsewhere(Token x, apart<R> square, R pull, int j) {
+  if constexpr (brings_squares<Token>) {
+    return x.others[j];
+  } else {
+    return square.without(pull, x.key[j]);
+  }
 }
 
 /// Σ k²/R and k·m before the write. settle(j, m_j, 1/R_j) is told what was worked out for a cell of a diagonal memory.
-template <class Rule, class Before, class Settle>
-PALIMPSA_HD PALIMPSA_INLINE auto look(Before before, Settle settle) {
+template <class Rule, class Before, class Token, class Settle>
+PALIMPSA_HD PALIMPSA_INLINE auto look(Before before, [[maybe_unused]] Token x, Settle settle) {
   using T = std::remove_cv_t<std::remove_pointer_t<decltype(before.eta)>>;
   using R = decltype(before.covariance(0));
   auto const key = before.x.key;
   scalar_of<R> const beyond = beyond_all<scalar_of<R>>;
   exact_sums<R, T> sums{};
-  bool const known = !Rule::keeps_diagonal && before.x.others != nullptr;
-  if constexpr (!Rule::keeps_diagonal) sums.square = {before.x.most, before.x.rest};
+  constexpr bool known = brings_squares<Token>;
+  if constexpr (known) sums.square = {x.most, x.rest};
   if constexpr (!Rule::evidence_type::sees_all) {
-    if (!known) sums.square = before.lanes.template sum<apart<R>>([=](int j, apart<R> sum) PALIMPSA_INLINE_LAMBDA {
+    if constexpr (!known) sums.square = before.lanes.template sum<apart<R>>([=](int j, apart<R> sum) PALIMPSA_INLINE_LAMBDA {
       R const r = before.covariance(j), pull = key[j] * r;
       if constexpr (Rule::keeps_diagonal) settle(j, before.mean(j, r), r);
       return sum.with(pull * key[j]);
@@ -310,7 +321,7 @@ PALIMPSA_HD PALIMPSA_INLINE auto look(Before before, Settle settle) {
         });
     sums = {found.square, found.lead, found.others, R{}};
   } else {  // one number for all rows: which key leads is known before the shares are summed
-    if (!known)
+    if constexpr (!known)
       sums.square = before.lanes.template sum<apart<R>>(
           [=](int j, apart<R> sum) PALIMPSA_INLINE_LAMBDA { return sum.with(key[j] * key[j]); });
     R const from = select(sums.square.rest < sums.square.most, sums.square.most, beyond);
@@ -334,16 +345,37 @@ PALIMPSA_HD PALIMPSA_INLINE T exact_gain(Lanes lanes, T beta, R square) {
   return fused(total, 0, lanes.reciprocal(1 + total));
 }
 
+/// exact() for c = k·m, where the head knows which key leads: the loops run without it, and its cell is written after them.
+template <class Rule, class Lanes, class T, class S>
+PALIMPSA_HD PALIMPSA_INLINE answer<T, false> exact_but_lead(Lanes lanes, T* eta, known_token<S> x, T u, T beta) {
+  token<S> const others{x.rest_key, x.rest_query, x.alpha};
+  remembered<Rule, Lanes, T, S> const before{lanes, eta, nullptr, others, S{}};
+  bool const leads = x.lead >= 0;
+  S const k = leads ? x.key[x.lead] : S{};
+  T const m = leads ? before.mean(x.lead) : T{};
+  T const prediction = lanes.template sum<T>(
+      [=](int j, T sum) PALIMPSA_INLINE_LAMBDA { return fused(x.rest_key[j], before.mean(j), sum); });
+  T const s = exact_gain(lanes, beta, x.most + x.rest), moved = s * fused(-beta, fused(k, m, prediction), u);
+  auto read = lanes.template sum<answer<T, false>>([=](int j, answer<T, false> sums) PALIMPSA_INLINE_LAMBDA {
+    return leave<Rule, false>(before, j, fused(moved, x.rest_key[j], before.mean(j)), beta, eta, eta, sums);
+  });
+  if (leads) {
+    T const mu = eta[x.lead] = fused(s * fused(-beta, prediction, u), k, fused(s * beta, x.rest, s) * m);
+    read.mean = fused(mu, x.query[x.lead], read.mean);
+  }
+  return read;
+}
+
 /// The write with the exact gain, s = 1/(1 + β Σ_i k_i²/R_i). As a correction, μ = m + s (k/R)(u - β c), it is a difference of nearly
 /// equal numbers where one key carries all (β k²/R ≫ 1), so what a mean keeps is written out, with sums over the other keys:
 ///
 ///     c = k_j m_j   μ_j = s ( (1 + β Σ_{i≠j} k_i²/R_i) m_j + (k_j/R_j) u )
 ///     c = k·m       μ_j = s ( (1 + β Σ_{i≠j} k_i²/R_i) m_j + (k_j/R_j)(u - β Σ_{i≠j} k_i m_i) )      for the key that leads;
 ///                   for another own_j is at most half of the sum, and the correction loses nothing
-template <class Rule, bool Variance, class Lanes, class T, class S>
-PALIMPSA_HD PALIMPSA_INLINE answer<T, Variance> exact(Lanes lanes, T* eta, T* J, token<S> x, T u, T beta, S prior) {
+template <class Rule, bool Variance, class Lanes, class T, class Token, class S>
+PALIMPSA_HD PALIMPSA_INLINE answer<T, Variance> exact(Lanes lanes, T* eta, T* J, Token x, T u, T beta, S prior) {
   remembered<Rule, Lanes, T, S> const forgotten{lanes, eta, J, x, prior};
-  auto const sums = look<Rule>(forgotten, [=]([[maybe_unused]] int j, [[maybe_unused]] T m, [[maybe_unused]] auto r) PALIMPSA_INLINE_LAMBDA {
+  auto const sums = look<Rule>(forgotten, x, [=]([[maybe_unused]] int j, [[maybe_unused]] T m, [[maybe_unused]] auto r) PALIMPSA_INLINE_LAMBDA {
     if constexpr (Rule::keeps_diagonal) {
       eta[j] = m;
       J[j] = forgotten.evidence(j);
@@ -357,7 +389,7 @@ PALIMPSA_HD PALIMPSA_INLINE answer<T, Variance> exact(Lanes lanes, T* eta, T* J,
     T const s_u = s * u;
     return lanes.template sum<answer<T, Variance>>([=](int j, answer<T, Variance> read) PALIMPSA_INLINE_LAMBDA {
       auto const pull = before.pull(j);
-      T const kept = fused(s_beta, elsewhere<Rule>(x, sums.square, pull, j), s);
+      T const kept = fused(s_beta, elsewhere(x, sums.square, pull, j), s);
       return leave<Rule, Variance>(before, j, fused(s_u, pull, kept * before.mean(j)), beta, eta, J, read);
     });
   } else {
@@ -380,21 +412,23 @@ PALIMPSA_HD PALIMPSA_INLINE answer<T, Variance> exact(Lanes lanes, T* eta, T* J,
 /// @param lanes  who walks the keys
 /// @param eta    K cells of η, this lane's
 /// @param J      K cells of the diagonal evidence, this lane's; not touched unless Rule::keeps_diagonal
-/// @param x      key, query and retained share
+/// @param x      key, query and retained share: a token, or a known_token
 /// @param v      the row's value
 /// @param beta   the row's likelihood precision, ≥ 0
 /// @param prior  the head's prior precision, > 0; not read unless Rule::keeps_diagonal
 /// @return       Σ_j μ_j q_j and, if Variance (rules with a diagonal memory only), Σ_j q_j²/(prior + J_j)
-template <class Rule, bool Variance = false, class Lanes, class T, class S>
-PALIMPSA_HD PALIMPSA_INLINE answer<T, Variance> observe(Lanes lanes, T* eta, T* J, token<S> x, T v, T beta, S prior) {
+template <class Rule, bool Variance = false, class Lanes, class T, class Token, class S>
+PALIMPSA_HD PALIMPSA_INLINE answer<T, Variance> observe(Lanes lanes, T* eta, T* J, Token x, T v, T beta, S prior) {
   static_assert(!Variance || Rule::keeps_diagonal, "palimpsa::observe: only a diagonal memory has a variance per row");
   T const u = Rule::weighting_type::write(beta, v);
   if constexpr (Rule::adds) {
-    return detail::add<Rule, Variance>(lanes, eta, J, x, u, beta, prior);
+    return detail::add<Rule, Variance>(lanes, eta, J, static_cast<token<S>>(x), u, beta, prior);
+  } else if constexpr (detail::exact_write<Rule> && Rule::evidence_type::sees_all && detail::brings_squares<Token>) {
+    return detail::exact_but_lead<Rule>(lanes, eta, x, u, beta);
   } else if constexpr (detail::exact_write<Rule>) {
     return detail::exact<Rule, Variance>(lanes, eta, J, x, u, beta, prior);
   } else {
-    return detail::correct<Rule, Variance>(lanes, eta, J, x, u, beta, prior);
+    return detail::correct<Rule, Variance>(lanes, eta, J, static_cast<token<S>>(x), u, beta, prior);
   }
 }
 

@@ -75,13 +75,12 @@ class backward_runner {
     std::int64_t const K = sizes_.keys, chunks = (h.in.tokens + sizes_.chunk - 1) / sizes_.chunk;
     for (std::int64_t g = 0; g < sizes_.group; ++g) begin(head_at(g), g);
     for (std::int64_t c = 0; c + 1 < chunks; ++c) {
-      x_.load_keys(h.in.k, c * sizes_.chunk, sizes_.chunk);
+      x_.load_keys(h.in.k, h.in.q, c * sizes_.chunk, sizes_.chunk);
       for (std::int64_t g = 0; g < sizes_.group; ++g) checkpoint(head_at(g), g, c);
     }
     for (std::int64_t c = chunks - 1; c >= 0; --c) {
       std::int64_t const first = c * sizes_.chunk, count = (std::min)(sizes_.chunk, h.in.tokens - first);
-      x_.load_keys(h.in.k, first, count);
-      detail::widen(h.in.q, first, count, K, x_.query);
+      x_.load_keys(h.in.k, h.in.q, first, count);
       std::fill_n(d_query_, count * K, Work{});
       std::fill_n(d_key_, count * K, Work{});
       for (std::int64_t g = 0; g < sizes_.group; ++g) take_back(head_at(g), g, c, count);

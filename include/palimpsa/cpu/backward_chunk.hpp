@@ -128,14 +128,15 @@ struct backward_tokens {
     squares.take(memory, K, chunk);
   }
 
-  /// Keys of tokens [first, first + count), and the units they are in.
-  void load_keys(plane<Storage const> keys_of_head, std::int64_t first, std::int64_t count) {
+  /// Keys and queries of tokens [first, first + count), and the units keys are in.
+  void load_keys(plane<Storage const> keys_of_head, plane<Storage const> queries, std::int64_t first, std::int64_t count) {
+    detail::widen(queries, first, count, keys, query);
     detail::widen(keys_of_head, first, count, keys, key);
     for (std::int64_t t = 0; t < count; ++t) {
       unit[t] = token_unit<weighting>(key + t * keys, keys);
       if (unit[t] != 1)
         for (std::int64_t j = 0; j < keys; ++j) key[t * keys + j] *= unit[t];
-      squares.look(t, key + t * keys);
+      squares.look(t, key + t * keys, query + t * keys);
     }
   }
 

@@ -142,7 +142,7 @@ class sequential_runner {
       unit_[t] = token_unit<weighting>(key, in.keys);
       if (unit_[t] != 1)
         for (std::int64_t j = 0; j < in.keys; ++j) key[j] *= unit_[t];
-      squares_.look(t, key);
+      squares_.look(t, key, query);
       for (std::int64_t j = 0; j < gates_; ++j)
         alpha[j] = Rule::forget_type::retain(in.log_decay.present() ? in.log_decay(first + t, j) : Scalar{});
       if constexpr (Rule::keeps_full) {

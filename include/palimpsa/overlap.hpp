@@ -26,9 +26,9 @@ enum class overlap {
 
 /// The answer, and the two elements.
 struct overlap_answer {
-  overlap kind = overlap::none;
-  std::int64_t first[4] = {};   ///< indices of an element
-  std::int64_t second[4] = {};  ///< and of another in the same place
+  overlap kind = overlap::none;  ///< whether there are two such elements
+  std::int64_t first[4] = {};    ///< indices of an element
+  std::int64_t second[4] = {};   ///< and of another in the same place
 };
 
 namespace detail {

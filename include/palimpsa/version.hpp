@@ -2,9 +2,9 @@
 /// @file
 /// The version of the library: the one place where it is written. CMake reads these lines.
 
-/// Raised when a program that compiled may no longer compile, or computes something else.
+/// Raised when a program that compiled may no longer compile, or computes something else. While it is 0, the minor number is.
 #define PALIMPSA_VERSION_MAJOR 0
-/// Raised when something is added.
+/// Raised when something is added; before 1.0 also when a program may no longer compile, or computes something else.
 #define PALIMPSA_VERSION_MINOR 1
 /// Raised when something is mended.
 #define PALIMPSA_VERSION_PATCH 0

@@ -1,5 +1,5 @@
-# cmake -DWAY=find_package|fetch_content|add_subdirectory -DSOURCE=... -DBUILD=... -DSCRATCH=... -P consume.cmake
-# Starts from nothing each time: a file that the install forgot must not be found from the last run.
+# cmake -DWAY=find_package|fetch_content|add_subdirectory -DSOURCE=... -DSCRATCH=... -DPREFIXES=... -P consume.cmake
+# Starts from nothing each time. find_package takes the package that install.cmake left in one of PREFIXES.
 function(run)
   execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
@@ -7,10 +7,7 @@ endfunction()
 file(REMOVE_RECURSE "${SCRATCH}")
 set(settings "-DWAY=${WAY}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCUDA_COMPILER=${CUDA_COMPILER}" "-DEIGEN=${EIGEN}"
   -DCMAKE_BUILD_TYPE=Release)
-if(WAY STREQUAL "find_package")
-  run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${SCRATCH}/prefix with space")
-  list(PREPEND PREFIXES "${SCRATCH}/prefix with space")
-else()
+if(NOT WAY STREQUAL "find_package")
   # What a user of the sources needs, and no more: a build that leans on tests/ or examples/ fails here.
   file(COPY "${SOURCE}/CMakeLists.txt" "${SOURCE}/include" "${SOURCE}/cuda" DESTINATION "${SCRATCH}/source with space")
   if(WAY STREQUAL "fetch_content")

@@ -2,28 +2,49 @@
 // change a line of this library.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
+#include <cerrno>
+#include <cfloat>
 #include <charconv>
 #include <cmath>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <optional>
+#include <ostream>
 #include <random>
 #include <set>
 #include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
+
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
 
 #include <Eigen/Dense>
 #include <nlohmann/json.hpp>

@@ -15,6 +15,8 @@ extern "C" {
 __attribute__((weak)) void run_build_plain(palimpsa_test::tell);
 __attribute__((weak)) void run_build_avx2(palimpsa_test::tell);
 __attribute__((weak)) void run_build_native(palimpsa_test::tell);
-__attribute__((weak)) void run_build_plain_other(palimpsa_test::tell);
+__attribute__((weak)) void run_build_plain_o3(palimpsa_test::tell);
+__attribute__((weak)) void run_build_avx2_o1(palimpsa_test::tell);
+__attribute__((weak)) void run_build_avx2_o3(palimpsa_test::tell);
 __attribute__((weak)) void run_build_avx2_other(palimpsa_test::tell);
 }

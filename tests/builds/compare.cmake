@@ -1,8 +1,10 @@
-# cmake -DHOW=together|equal -DPROGRAMS=a|b|... -P compare.cmake
+# cmake -DHOW=together|equal|widths|divisions -DPROGRAMS=a|b|... [-DLEAST=<lines>] -P compare.cmake
 #
-#   together   the first program holds the builds that the others hold alone, and says of each what it says alone
-#   equal      all programs say the same, but for the name of the build, of every path but the chunked one (whose tiles are as wide as the
-#              machine's registers)
+#   together    the first program holds the builds that the others hold alone, and says of each what it says alone
+#   equal       all programs say the same of the rules that they share, but for the name of the build
+#   widths      as equal, of builds whose registers differ in width: a chunk's tiles are as wide as these, and the backward pass adds
+#               over the rows of a register; so what is left is sequential, step, and the gradient of each value
+#   divisions   as widths, where one build divides and the other approximates reciprocals (pack.hpp): rules that divide rows are left out
 cmake_minimum_required(VERSION 3.25)
 string(REPLACE "|" ";" PROGRAMS "${PROGRAMS}")
 
@@ -18,6 +20,20 @@ function(lines variable program)
   set(${variable} "${said}" PARENT_SCOPE)
 endfunction()
 
+# comparable(<variable> <lines> <rules>): without the name of the build, of these rules, what HOW leaves.
+function(comparable variable lines rules)
+  list(TRANSFORM lines REPLACE "^[^ ]+ (.*)$" "\\1")
+  list(JOIN rules "|" rules)
+  list(FILTER lines INCLUDE REGEX "^(${rules}) ")
+  if(NOT HOW STREQUAL "equal")
+    list(FILTER lines EXCLUDE REGEX " chunked | backward grad_[^v]")
+  endif()
+  if(HOW STREQUAL "divisions")
+    list(FILTER lines EXCLUDE REGEX "^(Longhorn|ImplicitGatedDeltaNet|Palimpsa|DiagonalKalman) ")
+  endif()
+  set(${variable} "${lines}" PARENT_SCOPE)
+endfunction()
+
 # same(<what> <right> <given>): stops at lines that differ.
 function(same what right given)
   set(missing "${right}")
@@ -30,6 +46,11 @@ function(same what right given)
     list(JOIN extra "\n  " extra)
     message(FATAL_ERROR "${what}: ${count} tensors differ; expected\n  ${missing}\ngiven\n  ${extra}")
   endif()
+  list(LENGTH given count)
+  if(count LESS LEAST)
+    message(FATAL_ERROR "${what}: ${count} tensors were compared, expected at least ${LEAST}")
+  endif()
+  message(STATUS "${what}: ${count} tensors, bit by bit")
 endfunction()
 
 list(POP_FRONT PROGRAMS first)
@@ -41,21 +62,15 @@ if(HOW STREQUAL "together")
     list(APPEND right ${alone})
   endforeach()
   list(SORT right)
-  list(FILTER right EXCLUDE REGEX " chunked ")
-  list(FILTER given EXCLUDE REGEX " chunked ")
   same("builds in one program" "${right}" "${given}")
 else()
-  list(TRANSFORM given REPLACE "^[^ ]+ " "")
-  list(FILTER given EXCLUDE REGEX " chunked ")
   foreach(program IN LISTS PROGRAMS)
     lines(other "${program}")
-    list(TRANSFORM other REPLACE "^[^ ]+ " "")
-    list(FILTER other EXCLUDE REGEX " chunked ")
-    same("${program} beside ${first}" "${given}" "${other}")
+    set(rules "${other}")
+    list(TRANSFORM rules REPLACE "^[^ ]+ ([^ ]+) .*$" "\\1")
+    list(REMOVE_DUPLICATES rules)
+    comparable(right "${given}" "${rules}")
+    comparable(other "${other}" "${rules}")
+    same("${program} beside ${first}" "${right}" "${other}")
   endforeach()
 endif()
-list(LENGTH given count)
-if(count LESS 60)
-  message(FATAL_ERROR "${count} tensors were compared: expected at least 60")
-endif()
-message(STATUS "${count} tensors, bit by bit")

@@ -14,6 +14,7 @@ void print(char const* build, char const* rule, char const* path, char const* te
 }  // namespace
 
 int main() {
-  for (auto const run : {run_build_plain, run_build_avx2, run_build_native, run_build_plain_other, run_build_avx2_other})
+  for (auto const run : {run_build_plain, run_build_plain_o3, run_build_avx2, run_build_avx2_o1, run_build_avx2_o3, run_build_avx2_other,
+                         run_build_native})
     if (run != nullptr) run(print);
 }

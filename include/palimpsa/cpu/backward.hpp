@@ -23,6 +23,7 @@
 #include "palimpsa/cpu/head.hpp"
 #include "palimpsa/cpu/rows.hpp"
 #include "palimpsa/detail/config.hpp"
+#include "palimpsa/fused.hpp"
 #include "palimpsa/workspace.hpp"
 
 namespace palimpsa::inline PALIMPSA_ABI::cpu {
@@ -287,7 +288,7 @@ class backward_runner {
     if (!h.in.log_decay.present()) return;
     auto const slope = [&](std::int64_t j) { return forget::slope(static_cast<Work>(h.in.log_decay(t, j)), alpha[j]); };
     if constexpr (forget::scope == gate_scope::constant) {
-      *h.constant_gate += static_cast<double>(slope(0)) * d_alpha;
+      *h.constant_gate = fused(static_cast<double>(slope(0)), d_alpha, *h.constant_gate);
     } else if (!h.log_decay.present()) {
       return;
     } else if constexpr (per_key) {

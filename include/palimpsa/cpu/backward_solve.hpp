@@ -13,6 +13,7 @@
 #include "palimpsa/cpu/head.hpp"
 #include "palimpsa/cpu/solve.hpp"
 #include "palimpsa/detail/config.hpp"
+#include "palimpsa/fused.hpp"
 #include "palimpsa/workspace.hpp"
 
 namespace palimpsa::inline PALIMPSA_ABI::cpu {
@@ -69,7 +70,7 @@ class precision_adjoint {
     precision_.solve(d_x);
     for (std::int64_t j = 0; j < K; ++j) {
       d_query[j] += image_[j];
-      d_prior[j] -= image_[j] * x[j];
+      d_prior[j] = fused(-image_[j], x[j], d_prior[j]);
       pulled_[j] = 0;
     }
     // dJ' is symmetric: dJ' k is a sum over rows as well, which runs along memory.
@@ -77,16 +78,16 @@ class precision_adjoint {
       double* const row = d_evidence + i * K;
       double const half_y = 0.5 * image_[i], half_x = 0.5 * x[i], k = key[i];
       for (std::int64_t j = 0; j < K; ++j) {
-        row[j] -= half_y * x[j] + half_x * image_[j];
-        pulled_[j] += k * row[j];
+        row[j] -= fused(half_y, x[j], half_x * image_[j]);
+        pulled_[j] = fused(k, row[j], pulled_[j]);
       }
     }
     token_cotangent sums{0, 0};
     double const* const before = evidence_ + t * size_;
     for (std::int64_t i = 0; i < K; ++i) {
       sums.alpha += inner_product(d_evidence + i * K, before + i * K, K);
-      sums.beta += key[i] * pulled_[i];
-      d_key[i] += 2 * beta * pulled_[i];
+      sums.beta = fused(key[i], pulled_[i], sums.beta);
+      d_key[i] = fused(2 * beta, pulled_[i], d_key[i]);
     }
     for (std::int64_t i = 0; i < size_; ++i) d_evidence[i] *= alpha;
     return sums;
@@ -98,8 +99,8 @@ class precision_adjoint {
     double sums[8] = {};
     std::int64_t i = 0;
     for (; i + 8 <= n; i += 8)
-      for (int l = 0; l < 8; ++l) sums[l] += a[i + l] * b[i + l];
-    for (; i < n; ++i) sums[0] += a[i] * b[i];
+      for (int l = 0; l < 8; ++l) sums[l] = fused(a[i + l], b[i + l], sums[l]);
+    for (; i < n; ++i) sums[0] = fused(a[i], b[i], sums[0]);
     return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
   }
 

@@ -151,7 +151,7 @@ class sequential_runner {
         precision_.solve(query);
         double variance = 0;
         for (std::int64_t j = 0; j < in.keys; ++j) {
-          variance += precision_.solution[j] * static_cast<double>(query[j]);
+          variance = fused(precision_.solution[j], static_cast<double>(query[j]), variance);
           query[j] = static_cast<Scalar>(precision_.solution[j]);
         }
         head_variance_[t] = static_cast<Scalar>(variance);

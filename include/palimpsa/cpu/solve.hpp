@@ -30,7 +30,7 @@ bool cholesky(double* matrix, std::int64_t n, Floor floor) {
       for (std::int64_t l = first; l < j; ++l) {
         double const* const before = matrix + l * n;
         double const factor = before[j];
-        for (std::int64_t i = j; i < n; ++i) column[i] -= factor * before[i];
+        for (std::int64_t i = j; i < n; ++i) column[i] = fused(-factor, before[i], column[i]);
       }
       if (column[j] < floor(j)) return false;
       column[j] = std::sqrt(column[j]);
@@ -42,7 +42,7 @@ bool cholesky(double* matrix, std::int64_t n, Floor floor) {
     for (std::int64_t j = end; j < n; ++j) {
       double* __restrict const column = matrix + j * n;
       double const fa = a[j], fb = b[j], fc = c[j], fd = d[j];
-      for (std::int64_t i = j; i < n; ++i) column[i] -= (fa * a[i] + fb * b[i]) + (fc * c[i] + fd * d[i]);
+      for (std::int64_t i = j; i < n; ++i) column[i] -= fused(fa, a[i], fb * b[i]) + fused(fc, c[i], fd * d[i]);
     }
   }
   return true;
@@ -97,7 +97,7 @@ struct precision_matrix {
   /// rounding answers with NaN.
   void factorise(plane<Scalar const> prior) {
     double raise = 0;
-    auto const floor = [&](std::int64_t j) { return static_cast<double>(prior(0, j)) + raise * std::fabs(precision(prior, j)); };
+    auto const floor = [&](std::int64_t j) { return fused(raise, std::fabs(precision(prior, j)), static_cast<double>(prior(0, j))); };
     for (assemble(prior, raise); !cholesky(factor, keys, floor); assemble(prior, raise)) {
       raise = raise > 0 ? 4 * raise : static_cast<double>(std::numeric_limits<Scalar>::epsilon());
       if (raise > 1) raise = std::numeric_limits<double>::quiet_NaN();
@@ -111,7 +111,7 @@ struct precision_matrix {
     for (std::int64_t j = 0; j < keys; ++j) {
       double const* const column = factor + j * keys;
       double const x = solution[j] /= column[j];
-      for (std::int64_t i = j + 1; i < keys; ++i) solution[i] -= column[i] * x;
+      for (std::int64_t i = j + 1; i < keys; ++i) solution[i] = fused(-x, column[i], solution[i]);
     }
     for (std::int64_t j = keys - 1; j >= 0; --j) {
       double const *const column = factor + j * keys + j + 1, *const known = solution + j + 1;
@@ -130,7 +130,7 @@ struct precision_matrix {
     for (std::int64_t i = 0; i < keys * keys; ++i) factor[i] = static_cast<double>(evidence[i]);
     for (std::int64_t j = 0; j < keys; ++j) {
       double const x = precision(prior, j);
-      factor[j * keys + j] = x + raise * std::fabs(x);
+      factor[j * keys + j] = fused(raise, std::fabs(x), x);
     }
   }
 };

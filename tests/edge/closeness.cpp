@@ -33,19 +33,19 @@ right_answers right_answers_of(axes r, edge_problem const& p, granted what, int 
   return right;
 }
 
-std::string beyond(engine const& e, edge_problem const& p, right_answers const& right, double units, int& compared,
-                   double low, double high) {
+std::string beyond(engine const& e, walks how, edge_problem const& p, right_answers const& right, int& compared, double low, double high) {
   std::ostringstream text;
   for (bool in_double : {false, true}) {
     answers const a = in_double ? e.in_double(p) : e.in_float(p);
     for (std::size_t i = 0; i < result_count; ++i) {
       if (right.value[i].empty() || a[i].empty()) continue;
       ++compared;
-      worst_element const w = worst_of(a[i], right, i, epsilon_of(in_double), low, high);
-      if (w.units <= units) continue;
+      allowance const may = allowed(e.at, how == walks::in_chunks, p, i, epsilon_of(in_double));
+      worst_element const w = worst_of(a[i], right, i, epsilon_of(in_double), low, high, may.absolute);
+      if (w.units <= may.units) continue;
       text.precision(9);
       text << "\n  " << (in_double ? "double " : "float ") << name_of(i) << '[' << w.element << "] = " << w.got << ", right " << w.right
-           << ": off by " << w.units << " units of eps (" << std::fabs(w.right) << " + " << w.condition << ')';
+           << ": off by " << w.units << " units of eps (" << std::fabs(w.right) << " + " << w.condition << "), allowed " << may.units;
     }
   }
   if (text.str().empty()) return {};

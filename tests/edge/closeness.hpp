@@ -2,11 +2,13 @@
 // How far a result may be from the right one, element by element: a small multiple of what one rounding of every input would do to it,
 // which no algorithm can avoid. So a sum that cancels has room for its terms' roundings, and nothing else has room for anything.
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
 
 #include "edge/engine.hpp"
+#include "edge/laws.hpp"
 #include "edge/tape.hpp"
 
 namespace palimpsa_test {
@@ -59,13 +61,13 @@ struct worst_element {
   std::size_t element = 0;
 };
 
-/// Elements outside [low, high] are not looked at.
+/// Elements outside [low, high] are not looked at; an error of `absolute` is none.
 inline worst_element worst_of(numbers const& x, right_answers const& right, std::size_t which, double epsilon, double low = 0,
-                              double high = std::numeric_limits<double>::infinity()) {
+                              double high = std::numeric_limits<double>::infinity(), double absolute = 0) {
   worst_element worst;
   auto const& y = right.value[which];
   if (x.size() != y.size()) return {std::numeric_limits<double>::infinity(), 0, 0, 0, 0};
-  double const floor = epsilon > 1e-10 ? 1e-36 : 1e-290;  // where the type's own range ends
+  double const floor = (std::max)(epsilon > 1e-10 ? 1e-36 : 1e-290, absolute);  // where the type's own range ends
   for (std::size_t e = 0; e < y.size(); ++e) {
     if (!in_range(right, which, e, low, high)) continue;
     double const error = std::isfinite(x[e]) ? size_of(static_cast<quad>(x[e]) - y[e]) : std::numeric_limits<double>::infinity();
@@ -79,8 +81,11 @@ inline double epsilon_of(bool in_double) {
   return in_double ? std::numeric_limits<double>::epsilon() : static_cast<double>(std::numeric_limits<float>::epsilon());
 }
 
-/// What a problem is, and the worst element of each result beyond `units`: empty if there is none. `compared` counts results.
-std::string beyond(engine const& e, edge_problem const& p, right_answers const& right, double units, int& compared, double low = 0,
+/// How a path walks: the laws of laws.hpp are not the same.
+enum class walks { by_token, in_chunks };
+
+/// What a problem is, and the worst element of each result beyond what laws.hpp allows: empty if there is none. `compared` counts results.
+std::string beyond(engine const& e, walks how, edge_problem const& p, right_answers const& right, int& compared, double low = 0,
                    double high = std::numeric_limits<double>::infinity());
 
 }  // namespace palimpsa_test

@@ -1,5 +1,5 @@
 #pragma once
-// Problems whose magnitudes lie anywhere in the range that the contract allows, though products of them lie outside what a float holds.
+// Problems whose magnitudes lie anywhere in the range that the contract names, though products of them lie outside what a float holds.
 
 #include <algorithm>
 
@@ -7,10 +7,13 @@
 
 namespace palimpsa_test {
 
-/// Sizes are powers of ten, drawn evenly between these.
+/// The table of docs/contract.md, "Magnitudes": sizes are powers of ten, drawn evenly between these and their inverses. share: βk²/R ≤.
 struct edge_range {
-  double key = 18, beta_key2 = 30, prior = 30, share = 12, query = 18, scale = 10, value = 18, cotangent = 10;
+  double key = 18, beta_key2 = 24, prior = 24, share = 12, query = 9, scale = 6, value = 9, cotangent = 6;
 };
+
+/// And every result, with what cancels in it, is zero or lies between these.
+inline constexpr double smallest_result = 1e-24, largest_result = 1e24;
 
 inline edge_problem draw_range(axes r, std::uint64_t n, edge_range const& range = {}) {
   dice d(seed_of(n));

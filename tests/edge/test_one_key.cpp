@@ -1,6 +1,6 @@
 // One key carries all: βk²/R from 1e-6 to 1e12, K = 1, one-hot keys, and keys of which one entry dominates. What a write leaves of the
 // old mean is a share of it near 0, or near 1, that no difference of two large numbers may stand for; forward and backward, float and
-// double, every point of the family, held to a small multiple of what one rounding of the inputs does.
+// double, every point of the family, held to a small multiple of what one rounding of the inputs does, or to the law in laws.hpp.
 
 #include "edge/closeness.hpp"
 #include "edge/one_key.hpp"
@@ -10,14 +10,11 @@ using namespace palimpsa_test;
 
 namespace {
 
-/// Roundings of a handful of operations and sums of up to 33 terms.
-constexpr double units = 16;
-
 /// CHECKs one problem.
-void hold(engine const& e, edge_problem const& p, granted what, int& compared) {
+void hold(engine const& e, edge_problem const& p, granted what, int& compared, walks how = walks::by_token) {
   right_answers const right = right_answers_of(e.at, p, what);
   if (!in_range(right, 0, 1e30)) return;
-  std::string const wrong = beyond(e, p, right, units, compared);
+  std::string const wrong = beyond(e, how, p, right, compared);
   if (!wrong.empty()) FAIL_CHECK(wrong);
 }
 
@@ -77,4 +74,14 @@ TEST_CASE("One key carries all, at random") {
       hold(e, p, granted_to(e.at, p), compared);
     }
   CHECK(compared > 25000);
+}
+
+TEST_CASE("One key carries all, in chunks") {
+  int compared = 0;
+  for (engine const& e : engines_in_chunks())
+    for (std::uint64_t n = 1; n <= 96; ++n) {
+      edge_problem const p = with_beta_per_head(draw_one_key(e.at, n));
+      hold(e, p, granted_to(e.at, p), compared, walks::in_chunks);
+    }
+  CHECK(compared > 2000);
 }

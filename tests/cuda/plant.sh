@@ -14,7 +14,7 @@ last=${2:-99}
 capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1 | tr -d .)
 mkdir -p "$copy" || exit 2
 
-# What is planted | where under cuda/palimpsa/cuda | text, a Perl expression | what it becomes | the tests that must see it.
+# What is planted | its file, by name under cuda/palimpsa or by path | text, a Perl expression | what it becomes | tests that must see it.
 faults() {
   cat <<'LIST'
 no fault||||device_bits device_check device_discipline device_errors device_pools device_rules device_thrust
@@ -40,7 +40,7 @@ flags that overwrite each other|problem.hpp|atomicOr\(status, bit\);|*status = b
 an inert row left as it was|direct_kernel.cuh|if \(place.inert\) return clear[^;]*;|if (place.inert) return;|device_pools
 the aligned step's rows one part too few|stream_kernel.cuh|left - Tile::block_rows > stop|left - 2 * Tile::block_rows > stop|device_pools device_bits
 workspace read before it is written|head_block.hpp|solved\(t, j\) = |if (t > 0) solved(t, j) = |device_bits device_rules
-offsets of 32 bits|../../../include/palimpsa/view.hpp|offset \+= given\[axis\] \* stride\[axis\];|offset += static_cast<int>(given[axis] * stride[axis]);|device_pools
+offsets of 32 bits|include/palimpsa/view.hpp|offset \+= given\[axis\] \* stride\[axis\];|offset += static_cast<int>(given[axis] * stride[axis]);|device_pools
 LIST
 }
 
@@ -52,7 +52,10 @@ while IFS='|' read -r name file text becomes tests; do
   for folder in CMakeLists.txt include cuda tests docs; do
     rsync -rc --delete "$folder" "$copy/" 2>/dev/null || cp -ru "$folder" "$copy/"
   done
-  target=$copy/cuda/palimpsa/cuda/$file
+  case $file in
+    */*) target=$copy/$file ;;
+    *) target=$(find "$copy/cuda/palimpsa" -name "${file:-none}") ;;
+  esac
   if [ $number -gt 1 ]; then
     cp "$target" "$build/before"
     TEXT=$text BECOMES=$becomes perl -0pi -e '

@@ -16,7 +16,7 @@ constexpr double low = 1e-30, high = 1e30;
 enum class otherwise {
   nothing,    ///< but the right value: inside, or harmless outside
   no_number,  ///< NaN or an infinity
-  or_zero,    ///< or 0, where a square is below the smallest number
+  or_zero,    ///< or 0, where a square, or a write times its gain, is below the smallest number
   less        ///< what is left when a term of a sum is
 };
 
@@ -76,7 +76,7 @@ TEST_CASE("No product leaves the range before its result does") {
   };
   cell const for_all[] = {
       {"beta v before k, large", 1e-20, 1e-15, 1e15, 1e25, 1, 1, 0},
-      {"beta v before k, small", 1e18, 1e18, 1e-18, 1e-24, 1, 1, 0},
+      {"beta v before k, small", 1e18, 1e18, 1e-18, 1e-24, 1, 1, 0, otherwise::or_zero},
       {"a gain of 1e-12", 1, 1e-10, 1e-5, 1e30, 1, 1, 1e5},
   };
   int compared = 0;

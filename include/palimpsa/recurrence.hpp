@@ -161,21 +161,22 @@ struct remembered {
   PALIMPSA_HD PALIMPSA_INLINE T evidence(int j) const { return retained<Rule>(x, j) * J[j]; }
 };
 
-/// Leaves μ_j, and J_j where it is kept, in cell j, and adds the cell to the read.
+/// Leaves μ_j, and J_j where it is kept, in cell j, and adds the cell to the read. (The query is read after the state is written: before,
+/// it would be loaded as a number and spread from a register, which took Gated DeltaNet a fifth of its time on a Sapphire Rapids core.)
 template <class Rule, bool Variance, class Before, class T>
 PALIMPSA_HD PALIMPSA_INLINE answer<T, Variance> leave(Before before, int j, T mu, T beta, T* eta, T* J, answer<T, Variance> sums) {
-  auto const k = before.x.key[j], q = before.x.query[j];
   if constexpr (Rule::keeps_diagonal) {
+    auto const k = before.x.key[j];
     J[j] = fused(beta, k * k, before.evidence(j));
     T const precision = before.prior + J[j];
     eta[j] = mu * precision;
     if constexpr (Variance)
-      return read<true>(mu, before.lanes.reciprocal(precision), q, sums);
+      return read<true>(mu, before.lanes.reciprocal(precision), before.x.query[j], sums);
     else
-      return read<false>(mu, mu, q, sums);
+      return read<false>(mu, mu, before.x.query[j], sums);
   } else {
     eta[j] = mu;
-    return read<false>(mu, mu, q, sums);
+    return read<false>(mu, mu, before.x.query[j], sums);
   }
 }
 

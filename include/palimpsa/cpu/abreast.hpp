@@ -8,8 +8,9 @@
 
 namespace palimpsa::inline PALIMPSA_ABI::cpu {
 
-/// Keys of a group: their η and J fill half of the registers that AVX-512 has.
-inline constexpr int keys_abreast = 8;
+/// Keys of a group: their η, and J where it is kept, fill half of the registers that AVX-512 has.
+template <class Rule>
+inline constexpr int keys_abreast = Rule::keeps_diagonal ? 8 : 16;
 
 /// As many keys as the compiler knows, in one chain of sums: tokens overlap, so that its latency is hidden.
 template <int Keys>

@@ -212,8 +212,8 @@ void walk(backward_tokens<Rule, Storage, Scalar, Work> const& x, std::int64_t co
           native_pack<Work>* evidence, Visit visit) {
   if constexpr (Rule::adds) {
     std::int64_t first = 0;
-    for (; first + keys_abreast <= x.keys; first += keys_abreast)
-      walk_keys<keys_abreast>(x, first, count, prior, eta, evidence, visit);
+    constexpr int group = keys_abreast<Rule>;
+    for (; first + group <= x.keys; first += group) walk_keys<group>(x, first, count, prior, eta, evidence, visit);
     for (; first < x.keys; ++first) walk_keys<1>(x, first, count, prior, eta, evidence, visit);
   } else {
     for (std::int64_t t = 0; t < count; ++t) {

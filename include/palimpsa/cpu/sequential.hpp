@@ -3,8 +3,8 @@
 /// The recurrence on the CPU, token by token. Value rows run abreast in packs; all speed is in the packs, the equations are
 /// recurrence.hpp's. Tokens are taken in tiles: keys, queries and gates of a tile are widened once and serve every row of the head.
 ///
-/// Where keys do not see one another (Rule::adds), eight of them go through a tile together, their cells in registers: Palimpsa at
-/// K = V = 64 loads and stores a cell once a tile in place of once a token. A token's read is then the sum of what groups of eight read,
+/// Where keys do not see one another (Rule::adds), a group of them goes through a tile together, their cells in registers: Palimpsa at
+/// K = V = 64 loads and stores a cell once a tile in place of once a token. A token's read is then the sum of what groups read,
 /// in an order that K alone decides; so a tile of any length gives the same bits.
 
 #include <cstdint>
@@ -176,7 +176,8 @@ class sequential_runner {
     if constexpr (Rule::adds) {
       std::int64_t j = 0;
       for (std::int64_t t = 0; t < count; ++t) clear<Variance>(t);
-      for (; j + keys_abreast <= in.keys; j += keys_abreast) run_keys<Variance, keys_abreast>(in, count, block, j);
+      constexpr int group = keys_abreast<Rule>;
+      for (; j + group <= in.keys; j += group) run_keys<Variance, group>(in, count, block, j);
       for (; j < in.keys; ++j) run_keys<Variance, 1>(in, count, block, j);
     } else {
       rows *const eta = eta_ + block * in.keys, *const evidence = evidence_ + block * in.keys;

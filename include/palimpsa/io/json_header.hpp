@@ -23,7 +23,8 @@
 #include "palimpsa/io/file_error.hpp"
 #include "palimpsa/io/tensor.hpp"
 
-namespace palimpsa::inline PALIMPSA_ABI::io::detail {
+namespace palimpsa::inline PALIMPSA_ABI::io {
+namespace detail {
 
 /// One tensor as the header describes it; offsets count from the end of the header, and nothing is checked against them
 /// yet.
@@ -202,4 +203,5 @@ inline header parse_header(std::string_view text, std::string const& file) {
   return reader.take();
 }
 
-}  // namespace palimpsa::io::detail
+}  // namespace detail
+}  // namespace palimpsa::io

@@ -17,7 +17,8 @@
 #include "palimpsa/io/layout.hpp"
 #include "palimpsa/io/tensor.hpp"
 
-namespace palimpsa::inline PALIMPSA_ABI::io::detail {
+namespace palimpsa::inline PALIMPSA_ABI::io {
+namespace detail {
 
 /// The elements of a tensor that share a row of the report.
 struct selection {
@@ -74,4 +75,5 @@ inline std::string shape_fault(std::string_view name, std::vector<std::int64_t> 
   return text;
 }
 
-}  // namespace palimpsa::io::detail
+}  // namespace detail
+}  // namespace palimpsa::io

@@ -7,8 +7,11 @@
 ///
 /// which rounds nothing. It is done once a token, and for most tokens not at all.
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "palimpsa/detail/config.hpp"
 
@@ -18,16 +21,25 @@ namespace palimpsa::inline PALIMPSA_ABI::cpu {
 template <class Weighting>
 inline constexpr bool has_units = requires { Weighting::degree; };
 
+/// The largest |x_j|; no number if one is none. As integers, whose maxima a compiler may take in any order: the chain of comparisons of
+/// numbers took Gated DeltaNet at K = V = 64 a tenth of its time.
+template <class Scalar>
+Scalar largest_size(Scalar const* x, std::int64_t n) {
+  using bits = std::conditional_t<sizeof(Scalar) == 4, std::uint32_t, std::uint64_t>;
+  bits most[4] = {};
+  std::int64_t j = 0;
+  for (; j + 4 <= n; j += 4)
+    for (int c = 0; c < 4; ++c) most[c] = (std::max)(most[c], std::bit_cast<bits>(x[j + c]) << 1);
+  for (; j < n; ++j) most[0] = (std::max)(most[0], std::bit_cast<bits>(x[j]) << 1);
+  return std::bit_cast<Scalar>((std::max)((std::max)(most[0], most[1]), (std::max)(most[2], most[3])) >> 1);
+}
+
 /// 2⁻ᵉ that brings the largest |k| to the edge of 2^±20; 1 where it lies within, is 0 or is no number. No further than to the edge, and
 /// small keys by 2⁴⁰ at most: 4ᵉ β must not vanish in its turn.
 template <class Weighting, class Scalar>
 Scalar token_unit(Scalar const* key, std::int64_t keys) {
   if constexpr (has_units<Weighting>) {
-    Scalar most{};
-    for (std::int64_t j = 0; j < keys; ++j) {
-      Scalar const size = key[j] < 0 ? -key[j] : key[j];
-      most = size > most ? size : most;
-    }
+    Scalar const most = largest_size(key, keys);
     if ((most >= Scalar(0x1p-20) && most <= Scalar(0x1p20)) || !(most > 0) || most - most != 0) return 1;
     int exponent = 0;
     static_cast<void>(std::frexp(most, &exponent));

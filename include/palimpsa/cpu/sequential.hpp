@@ -166,27 +166,30 @@ class sequential_runner {
                 std::int64_t first, std::int64_t count, std::int64_t block) {
     std::int64_t const row = block * rows::size;
     int const n = rows_in(in, block);
-    for (std::int64_t t = 0; t < count; ++t) {
+    auto const open = [&](std::int64_t t) PALIMPSA_INLINE_LAMBDA {
       value_[t] = load_rows<rows>(&in.v(first + t, row), in.v.column, n);
       beta_[t] = in.beta.present() ? load_rows<rows>(&in.beta(first + t, row), in.beta.column, n) : rows::broadcast(Scalar(1));
-      if (unit_[t] == 1) continue;
+      mean_[t] = rows{};
+      if constexpr (Variance) variance_[t] = rows{};
+      if (unit_[t] == 1) return;
       value_[t] = value_[t] * value_unit<weighting>(unit_[t]);
       beta_[t] = beta_[t] * beta_unit(unit_[t]);
-    }
+    };
     if constexpr (Rule::adds) {
       std::int64_t j = 0;
-      for (std::int64_t t = 0; t < count; ++t) clear<Variance>(t);
+      for (std::int64_t t = 0; t < count; ++t) open(t);
       constexpr int group = keys_abreast<Rule>;
       for (; j + group <= in.keys; j += group) run_keys<Variance, group>(in, count, block, j);
       for (; j < in.keys; ++j) run_keys<Variance, 1>(in, count, block, j);
+      for (std::int64_t t = 0; t < count; ++t) answer_rows<Variance>(in, out, first, t, row, n);
     } else {
       rows *const eta = eta_ + block * in.keys, *const evidence = evidence_ + block * in.keys;
       for (std::int64_t t = 0; t < count; ++t) {
-        clear<Variance>(t);
+        open(t);
         take_in<Variance>(sparing_lanes<rows>{{static_cast<int>(in.keys)}, spare_}, in, t, 0, eta, evidence);
+        answer_rows<Variance>(in, out, first, t, row, n);
       }
     }
-    for (std::int64_t t = 0; t < count; ++t) answer_rows<Variance>(in, out, first, t, row, n);
     leave_rows(in, sink, first + count - 1, block);
   }
 
@@ -214,12 +217,6 @@ class sequential_runner {
     } else {
       for (std::int64_t j = 0; j < channels; ++j) into[j] = static_cast<Scalar>(storage<Storage>::load(from[j * tensor.column]));
     }
-  }
-
-  template <bool Variance>
-  PALIMPSA_INLINE void clear(std::int64_t t) {
-    mean_[t] = rows{};
-    if constexpr (Variance) variance_[t] = rows{};
   }
 
   /// One token over the keys from j of one pack of rows; its read is added to the tile's.

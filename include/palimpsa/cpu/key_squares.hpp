@@ -7,7 +7,8 @@
 #include <cstdint>
 
 #include "palimpsa/detail/config.hpp"
-#include "palimpsa/recurrence.hpp"
+#include "palimpsa/exact_write.hpp"
+#include "palimpsa/lanes.hpp"
 #include "palimpsa/workspace.hpp"
 
 namespace palimpsa::inline PALIMPSA_ABI::cpu {

@@ -48,6 +48,10 @@ template <class T, class F>
 PALIMPSA_HD PALIMPSA_INLINE answer<T, true> map(answer<T, true> x, F f) {
   return {map(x.mean, f), map(x.variance, f)};
 }
+template <class T, class F>
+PALIMPSA_HD PALIMPSA_INLINE palimpsa::detail::two_sums<T> map(palimpsa::detail::two_sums<T> x, F f) {
+  return {map(x.first, f), map(x.second, f)};
+}
 template <class R, class F>
 PALIMPSA_HD PALIMPSA_INLINE palimpsa::detail::apart<R> map(palimpsa::detail::apart<R> x, F f) {
   return {map(x.most, f), map(x.rest, f)};

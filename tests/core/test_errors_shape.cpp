@@ -245,7 +245,7 @@ TEST_CASE("Outputs whose elements share memory are refused, inputs are not") {
   CHECK_NOTHROW(run_scan(mamba2, sequential{1}, interlaced.in, interlaced.out, palimpsa::workspace(scratch)));
 }
 
-// Planted: pairs of axes compared, and no more: {3, 2, 2, 1} over [2, 2, 1, 2] has no two axes that meet.
+// Against: pairs of axes compared, and no more: {3, 2, 2, 1} over [2, 2, 1, 2] has no two axes that meet.
 TEST_CASE("Overlap of a written tensor is decided exactly") {
   view<double> const three_axes(memory, {2, 2, 1, 2}, {3, 2, 2, 1});
   auto const found = palimpsa::find_overlap(three_axes);
@@ -291,7 +291,7 @@ TEST_CASE("Overlap of a written tensor is decided exactly") {
         palimpsa::overlap::undecided);
 }
 
-// Planted: element counts in plain 64-bit arithmetic, where 2³² · 2³² is 0 and no pointer is missed.
+// Against: element counts in plain 64-bit arithmetic, where 2³² · 2³² is 0 and no pointer is missed.
 TEST_CASE("Sizes that wrap are refused in a sentence") {
   std::int64_t const huge = std::int64_t{1} << 32;
   palimpsa::scan_inputs<float> in;
@@ -319,7 +319,7 @@ TEST_CASE("Sizes that wrap are refused in a sentence") {
   CHECK_THROWS_WITH(palimpsa::check_shapes<palimpsa::Mamba2>(in), contains("sizes: expected N*HV*K*max(K,V) of at most 2^56"));
 }
 
-// Planted: the hints taken out.
+// Against: the hints taken out.
 TEST_CASE("Head-major tensors and a list of boundaries a row get a hint") {
   using S = scan_bench;
   std::string const hint = "have tokens and heads exchanged: every tensor is [B,T,H,...]";

@@ -46,7 +46,7 @@ std::vector<fault> faults() {
 
 }  // namespace
 
-// Planted: each check_* of check_values taken out, one after another; `x <= 0` for `x < 0`, under which β = 0 is refused.
+// Against: each check_* of check_values taken out, one after another; `x <= 0` for `x < 0`, under which β = 0 is refused.
 TEST_CASE("Every forbidden value is named with its place: scan") {
   for (fault const& f : faults()) {
     INFO(f.text);
@@ -81,7 +81,7 @@ TEST_CASE("NaN and infinity in beta, NaN in a gate or in evidence are no errors"
   }
 }
 
-// Planted: gates, β or the pool of all rows looked at.
+// Against: gates, β or the pool of all rows looked at.
 TEST_CASE("Nothing of an inert row is looked at") {
   for (rule_name rule : {palimpsa_, mesa, mamba2}) {
     step_bench s(rule);

@@ -197,7 +197,7 @@ TEST_CASE("Two rows may read one slot: a fork") {
   }
 }
 
-// Planted: the state of an empty step copied from slot to slot.
+// Against: the state of an empty step copied from slot to slot.
 TEST_CASE("A step of no tokens writes nothing") {
   for (kind write : kinds) {
     bench s(write, 2, 0, 4, 56);

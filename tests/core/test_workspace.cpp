@@ -244,7 +244,7 @@ TEST_CASE("A workspace one byte short is refused, and nothing is written") {
 }
 
 #if defined(_OPENMP)
-// Planted: a size, and the share of a thread, by omp_get_max_threads().
+// Against: a size, and the share of a thread, by omp_get_max_threads().
 TEST_CASE("A workspace asked for under one number of threads serves under another") {
   int const before = omp_get_max_threads();
   for (kind write : {kind::palimpsa, kind::mesa_net, kind::longhorn}) {
@@ -285,7 +285,7 @@ TEST_CASE("A workspace asked for under one number of threads serves under anothe
 }
 #endif
 
-// Planted: thread_limit without its work.
+// Against: thread_limit without its work.
 TEST_CASE("Small calls do not start threads, and a number that the caller names is honoured") {
   using palimpsa::cpu::thread_limit;
   CHECK(thread_limit(8, 8 * 16 * 16, 0) == 1);
@@ -345,7 +345,7 @@ template <class Rule, class Exec> void check_repeated_beta(kind write, Exec how,
 
 }  // namespace
 
-// Planted: a rank of 4 taken for a β a channel.
+// Against: a rank of 4 taken for a β a channel.
 TEST_CASE("Beta of four axes that is one a head is taken as such") {
   for (std::int64_t V : {1, 6}) {
     check_repeated_beta<palimpsa::GatedDeltaNet>(kind::delta, palimpsa::chunked{16, 1}, V);

@@ -102,7 +102,7 @@ TEST_CASE("Twin: a gate above 0 and a prior not above 0 are flagged, wherever th
     }
 }
 
-// The table of core/test_forbidden_values.cpp as status bits. Fault seen: β flagged by the first row of a tile only; the evidence of
+// The table of core/test_forbidden_values.cpp as status bits. Against: β flagged by the first row of a tile only; the evidence of
 // padding rows flagged; each flag taken out.
 TEST_CASE("Twin: every forbidden value sets its bit, whatever the path and the layout") {
   std::uint64_t n = 1350000;
@@ -140,7 +140,7 @@ TEST_CASE("Twin: every forbidden value sets its bit, whatever the path and the l
         }
 }
 
-// Fault seen: a value of an inert row flagged.
+// Against: a value of an inert row flagged.
 TEST_CASE("Twin: nothing of an inert row is flagged, and a step of no tokens does nothing") {
   std::uint64_t n = 1380000;
   for (rule_name rule : every_twin<float>()) {

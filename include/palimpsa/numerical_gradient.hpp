@@ -7,7 +7,8 @@
 ///
 ///     (8 (f(x+h) - f(x-h)) - (f(x+2h) - f(x-2h))) / 12h        error h⁴/30 f⁽⁵⁾, and rounding ε f/h
 ///
-/// and where a gate may not rise above 0, the one-sided (25 f(x) - 48 f(x-h) + 36 f(x-2h) - 16 f(x-3h) + 3 f(x-4h)) / 12h.
+/// and where a gate may not rise above 0, or β and evidence not fall below it, the one-sided
+/// (25 f(x) - 48 f(x-h) + 36 f(x-2h) - 16 f(x-3h) + 3 f(x-4h)) / 12h.
 
 #include <algorithm>
 #include <cmath>
@@ -163,9 +164,13 @@ std::vector<double> numerical_gradient(scan_inputs<double> in, scan_cotangents<d
       varied.values[i] = varied.values[mirror] = x + shift * h;
       return detail::scan_loss<Rule>(in, up);
     };
-    double const slope = which == scan_tensor::log_decay && x + 2 * h > 0
-                             ? 25 * at(0) - 48 * at(-1) + 36 * at(-2) - 16 * at(-3) + 3 * at(-4)
-                             : 8 * (at(1) - at(-1)) - (at(2) - at(-2));
+    auto const one_sided = [&](double side) {
+      return side * (25 * at(0) - 48 * at(-side) + 36 * at(-2 * side) - 16 * at(-3 * side) + 3 * at(-4 * side));
+    };
+    bool const floored = which == scan_tensor::beta || which == scan_tensor::initial_evidence;
+    double const slope = which == scan_tensor::log_decay && x + 2 * h > 0 ? one_sided(1)
+                         : floored && x - 2 * h < 0                       ? one_sided(-1)
+                                                                          : 8 * (at(1) - at(-1)) - (at(2) - at(-2));
     varied.values[i] = varied.values[mirror] = x;
     gradient[i] = slope / (12 * h) / (mirror == i ? 1 : 2);
   }

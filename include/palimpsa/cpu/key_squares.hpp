@@ -1,7 +1,7 @@
 #pragma once
 /// @file
 /// Σ_i k_i² of a token, and what is left of it without each key: the same for all rows of a memory of nothing, so a head works it out
-/// once (rows that did it again took Longhorn a third of its time).
+/// once.
 
 #include <algorithm>
 #include <cstdint>
